@@ -1,0 +1,1 @@
+"""Pure functions from blocks to verdicts."""

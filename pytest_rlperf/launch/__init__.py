@@ -1,0 +1,1 @@
+"""Processes, trees of a revision, environments: everything before the first slice."""

@@ -1,0 +1,1 @@
+"""The duet: timed slices of two sides on one core."""

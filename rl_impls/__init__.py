@@ -1,0 +1,1 @@
+"""Reinforcement-learning environments, learners and runtimes that are worth gating."""
