@@ -1,0 +1,63 @@
+# Every target sets up what it needs in .venv: a fresh clone needs only Python, make, git and gcc.
+
+PYTHON ?= python3
+UV ?= uv
+ARGS ?=
+
+VENV := .venv
+BIN := $(VENV)/bin
+LOCK := requirements/dev.lock
+PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install
+
+# A set-up that succeeds says one line; one that fails shows all it had to say.
+define quietly
+@said=$$($(1) 2>&1) || { printf '%s\n' "$$said" "The set-up failed: $(2)" >&2; exit 1; }
+endef
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help setup perf test lint lock clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
+	@echo 'ARGS="..." is handed on to pytest or uv; PYTHON=... chooses the interpreter.'
+
+setup: $(VENV)/.ready  ## virtual environment with the locked dependencies and this project
+
+perf: $(VENV)/.ready  ## measure and gate the performance suite
+	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
+
+test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
+	@$(BIN)/python -m pytest tests -q $(ARGS)
+
+lint: $(VENV)/.ready  ## style, types and the direction of imports
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+	@$(BIN)/mypy
+	@$(BIN)/lint-imports --no-logo
+
+# The existing pins are kept where they still fit; `make lock ARGS=--upgrade` takes the newest.
+lock:  ## pin the dependencies again (needs uv)
+	@command -v $(UV) > /dev/null || { echo "uv was not found: install it, or name it with UV=/path/to/uv." >&2; exit 1; }
+	@$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
+		--extra dev --extra impls --extra plots --extra mpi \
+		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
+		--output-file $(LOCK) $(ARGS)
+
+clean:  ## remove the virtual environment and every cache
+	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+		.import_linter_cache .benchmarks
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# Cleared first, so that what left the lock leaves the environment too.
+$(VENV)/.locked: $(LOCK)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "pytest-rlperf needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with PYTHON=python3.11." >&2; exit 1; }
+	@echo "Setting up $(VENV) (once, about a minute) ..."
+	$(call quietly,$(PYTHON) -m venv --clear $(VENV),'$(PYTHON) -m venv' did not work; on Debian and Ubuntu install python3-venv.)
+	$(call quietly,$(PIP) --require-hashes -r $(LOCK),pip could not install $(LOCK); its output stands above.)
+	@touch $@
+
+$(VENV)/.ready: $(VENV)/.locked pyproject.toml
+	$(call quietly,$(PIP) --no-deps --no-build-isolation --editable .,pip could not install this project; its output stands above.)
+	@touch $@

@@ -1,0 +1,1 @@
+"""Environments with the Gymnasium calling convention."""

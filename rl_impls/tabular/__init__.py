@@ -1,0 +1,1 @@
+"""Q-tables and their learners."""

@@ -1,0 +1,92 @@
+"""The ring of arrays, against a list that forgets its oldest entries."""
+
+from collections import deque
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_impls.replay.uniform import Transitions, UniformReplay
+
+
+def numbered(first, n):
+    """Transitions whose every field tells their number."""
+    numbers = np.arange(first, first + n)
+    column = numbers[:, None].astype(np.float32)
+    return Transitions(
+        obs_tm1=np.hstack([column, column + 0.25]),
+        a_tm1=numbers,
+        r_t=-numbers.astype(np.float32),
+        obs_t=np.hstack([column + 0.5, column + 0.75]),
+        terminated_t=numbers % 3 == 0,
+    )
+
+
+def assert_rows_belong_together(batch):
+    numbers = batch.a_tm1
+    np.testing.assert_array_equal(batch.obs_tm1, np.stack([numbers, numbers + 0.25], axis=1))
+    np.testing.assert_array_equal(batch.obs_t, np.stack([numbers + 0.5, numbers + 0.75], axis=1))
+    np.testing.assert_array_equal(batch.r_t, -numbers)
+    np.testing.assert_array_equal(batch.terminated_t, numbers % 3 == 0)
+
+
+@settings(deadline=None)
+@given(capacity=st.integers(1, 9), batches=st.lists(st.integers(0, 20), max_size=8))
+def test_the_ring_holds_what_a_forgetful_list_holds(capacity, batches):
+    replay = UniformReplay(capacity, 2, batch_size=200, seed=0)
+    oracle: deque[int] = deque(maxlen=capacity)
+    first = 0
+    for n in batches:
+        replay.add_batch(numbered(first, n))
+        oracle.extend(range(first, first + n))
+        first += n
+    assert len(replay) == len(oracle)
+    if oracle:
+        batch = replay.sample()
+        assert_rows_belong_together(batch)
+        # 200 draws from at most 9: one is missed with a probability below 1e-9.
+        assert set(batch.a_tm1.tolist()) == set(oracle)
+
+
+def test_sampling_is_uniform():
+    replay = UniformReplay(10, 2, batch_size=10_000, seed=3)
+    replay.add_batch(numbered(0, 10))
+    counts = np.bincount(replay.sample().a_tm1, minlength=10)
+    # 1000 each; 5 standard deviations are 150.
+    assert counts == pytest.approx(np.full(10, 1000), abs=150)
+
+
+def test_sampling_reuses_its_arrays():
+    replay = UniformReplay(4, 2, batch_size=3, seed=0)
+    replay.add_batch(numbered(0, 4))
+    first = replay.sample()
+    assert all(a is b for a, b in zip(first.arrays(), replay.sample().arrays(), strict=True))
+    assert [array.dtype for array in first.arrays()] == [
+        np.float32, np.int64, np.float32, np.float32, np.bool_,
+    ]  # fmt: skip
+
+
+def test_equal_seeds_draw_equal_batches():
+    first, second = (UniformReplay(50, 2, batch_size=20, seed=1) for _ in range(2))
+    for replay in (first, second):
+        replay.add_batch(numbered(0, 50))
+    np.testing.assert_array_equal(first.sample().a_tm1, second.sample().a_tm1)
+
+
+def test_an_empty_buffer_cannot_be_sampled():
+    with pytest.raises(ValueError, match="add transitions before sampling"):
+        UniformReplay(4, 2, batch_size=3).sample()
+
+
+def test_fields_of_unequal_length_are_refused():
+    good = numbered(0, 3)
+    with pytest.raises(ValueError, match=r"same number of rows, not \[2, 3\]"):
+        Transitions(good.obs_tm1, good.a_tm1[:2], good.r_t, good.obs_t, good.terminated_t)
+
+
+@pytest.mark.parametrize("sizes", [(0, 2, 3), (4, 0, 3), (4, 2, 0)])
+def test_sizes_below_one_are_refused(sizes):
+    capacity, obs_size, batch_size = sizes
+    with pytest.raises(ValueError, match="at least 1"):
+        UniformReplay(capacity, obs_size, batch_size=batch_size)
