@@ -55,10 +55,18 @@ def run(case: Case, project: Project, scratch: Path, pytest: Sequence[str] = PYT
     problem = problem_of(ended.code, result.exists())
     if problem:
         return Suite((), ended.seconds, problem, ended.tail)
-    data = json.loads(result.read_text(encoding="utf-8"))
+    try:
+        found = parse(result.read_text(encoding="utf-8"), project.workload.tests)
+    except (ValueError, KeyError, TypeError) as error:
+        return Suite((), ended.seconds, f"unreadable result: {error!r}", ended.tail)
+    return Suite(found, ended.seconds)
+
+
+def parse(text: str, tests: Sequence[str]) -> tuple[Verdict, ...]:
+    data = json.loads(text)
     if data["schema"] != RESULT_SCHEMA:
-        return Suite((), ended.seconds, f"result schema {data['schema']}", ended.tail)
-    return Suite(verdicts(data, project.workload.tests), ended.seconds)
+        raise ValueError(f"schema {data['schema']} is unknown")
+    return verdicts(data, tests)
 
 
 def problem_of(code: int | None, has_result: bool) -> str:

@@ -110,6 +110,16 @@ def test_a_run_without_its_verdicts_is_a_problem(
     assert gate.problem_of(code, has_result) == said
 
 
+@pytest.mark.parametrize("text", ["{", "{}", '{"schema": 2, "tests": []}'])
+def test_a_result_that_cannot_be_read_is_a_crash(
+    tmp_path: Path, fake: tuple[str, str], text: str
+) -> None:
+    script = tmp_path / "fake_gate.py"
+    script.write_text(FAKE_GATE.replace("json.dumps(dict(schema=1, tests=tests[:-1]))", repr(text)))
+    assert run(plan(tmp_path / "out.jsonl"), fake) == 1
+    assert "unreadable result" in read(tmp_path / "out.jsonl")[0].reason
+
+
 def test_a_mean_above_the_threshold_is_what_pytest_benchmark_fails() -> None:
     names = ["test_a", "test_b", "test_c"]
     nodes = [f"tests/bench/test_bench.py::{name}" for name in names]
