@@ -4,9 +4,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePath
 
 from pytest_rlperf.launch.git import listed
-
-TEST_FOLDERS = frozenset({"tests", "test", "benchmarks"})
-"""Names that never hold a library: helpers, fixtures and data in them belong to the tests."""
+from pytest_rlperf.launch.places import TEST_FOLDERS
 
 BENCHMARK_FOLDERS = TEST_FOLDERS | {
     "bench",
