@@ -55,7 +55,7 @@ def tree_modules(
 def explain(found: Sequence[Foreign]) -> str:
     """One sentence about the first, which is the outermost package, and what to do."""
     first = found[0]
-    others = f" (and {len(found) - 1} more modules)" if len(found) > 1 else ""
+    others = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
     what = f"{first.name} was imported from {first.file}{others} instead of {first.expected}"
     if first.in_other_tree:
         return (

@@ -88,6 +88,8 @@ class TreeFinder:
     def __init__(self, trees: Trees, keep: frozenset[str]) -> None:
         self._trees = trees
         self._keep = keep
+        self._head_folders = trees.library_folders(trees.head)
+        self._own_folders = trees.library_folders(trees.own)
         self._asking = threading.local()
 
     def find_spec(
@@ -126,10 +128,10 @@ class TreeFinder:
 
     def _elsewhere(self, fullname: str) -> ModuleSpec | None:
         """A top-level module that head has, and the base in another layout or not at all."""
-        at_head = find_regular(fullname, self._trees.library_folders(self._trees.head))
-        own = find_regular(fullname, self._trees.library_folders(self._trees.own))
+        at_head = find_regular(fullname, self._head_folders)
         if at_head is None or not self._trees.is_base:
             return None
+        own = find_regular(fullname, self._own_folders)
         if own is None:
             raise self._missing(fullname)
         return own
@@ -145,7 +147,7 @@ class TreeFinder:
             inside = [folder] if is_package else None
             found = spec_from_file_location(name, file, submodule_search_locations=inside)
         if found is None and "." not in name:
-            found = find_regular(name, trees.library_folders(trees.own))
+            found = find_regular(name, self._own_folders)
         if found is None:
             raise self._missing(name)
         return found

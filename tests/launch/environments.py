@@ -36,6 +36,7 @@ print(json.dumps({
     "found": found,
     "foreign": [module.name for module in foreign],
     "explained": imports.explain(foreign) if foreign else "",
+    "path": sys.path,
     "tree": imports.tree_modules(own, sys.modules),
 }))
 """

@@ -33,7 +33,7 @@ def trees(tmp_path: Path) -> Callable[[str, str], tuple[Path, Path]]:
             write_files(package, {"__init__.py": f"SIDE = {side!r}\n", "core.py": ""})
             write_files(tmp_path / side, {"pyproject.toml": PROJECT + settings})
         write_files(tmp_path / "head" / folder / "lib", {"added.py": ""})
-        write_files(tmp_path / "base" / folder / "lib", {"dropped.py": ""})
+        write_files(tmp_path / "base" / folder, {"lib/dropped.py": "", "old.py": ""})
         return tmp_path / "head", tmp_path / "base"
 
     return make
@@ -114,9 +114,14 @@ def test_the_base_wins_over_an_editable_installation(kind: str, environment, tre
     install(environment, head)
     at_head = environment.worker(head, head, None, NAMES)
     assert_sides_are_apart(at_head, head / folder, missing="lib.dropped")
-    at_base = environment.worker(head, base, at_head["roots"], NAMES)
+    again = environment.worker(head, head, at_head["roots"], NAMES)
+    assert again["found"] == at_head["found"]
+    at_base = environment.worker(head, base, at_head["roots"], [*NAMES, "old"])
     assert_sides_are_apart(at_base, base / folder, missing="lib.added")
     assert at_base["found"]["lib.dropped"] == str(base / folder / "lib/dropped.py")
+    assert at_base["found"]["old"] == str(base / folder / "old.py")
+    # Processes that are spawned inherit the path, but not the finder.
+    assert not [entry for entry in at_base["path"] if entry.startswith(str(head))]
 
 
 @pytest.mark.parametrize("folder", ["", "src"])
@@ -243,9 +248,12 @@ sys.modules["lib"] = importlib.util.module_from_spec(spec)
 
 def test_a_path_of_head_added_later_leads_to_the_base(environment, trees):
     head, base = trees("src")
+    for side in (head, base):
+        write_files(side, {"src/space/mine.py": ""})
     prelude = f"sys.path.insert(0, {str(head / 'src')!r})"
-    at_base = environment.worker(head, base, ["src"], NAMES, prelude)
+    at_base = environment.worker(head, base, ["src"], [*NAMES, "space"], prelude)
     assert_sides_are_apart(at_base, base / "src", missing="lib.added")
+    assert at_base["found"]["space"] == [str(base / "src/space")]
 
 
 def test_a_compiled_part_kept_outside_of_the_tree_is_not_taken_for_the_bases(environment, trees):
@@ -315,4 +323,4 @@ def test_this_process_knows_where_its_measuring_code_comes_from():
 
 def test_an_explanation_names_the_first_module_and_counts_the_others():
     found = [Foreign(name, f"/x/{name}.py", f"/y/{name}.py", True) for name in ("a", "b")]
-    assert explain(found).startswith("a was imported from /x/a.py (and 1 more modules) instead")
+    assert explain(found).startswith("a was imported from /x/a.py (and 1 more) instead")
