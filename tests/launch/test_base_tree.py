@@ -8,6 +8,7 @@ import pytest
 
 from pytest_rlperf.errors import RevisionError
 from pytest_rlperf.launch.base_tree import BaseTree, lay_out
+from pytest_rlperf.launch.build import build
 from pytest_rlperf.launch.revision import resolve
 
 from .repositories import commit, new_repository, run_git, write_files
@@ -174,6 +175,11 @@ def test_a_build_that_fails_shows_its_last_lines_and_is_tried_again(repo: Path):
     for _ in range(2):
         with pytest.raises(RevisionError, match=r"(?s)rlperf_build .*status 3.*no compiler here"):
             laid_out(repo, build="echo no compiler here; exit 3")
+
+
+def test_a_build_that_hangs_is_ended_with_its_children(tmp_path: Path):
+    with pytest.raises(RevisionError, match=r"took longer than 0.2 s(?s:.*)begun"):
+        build("echo begun; sleep 60 | cat", tmp_path, tmp_path, tmp_path / "log", deadline_s=0.2)
 
 
 def test_only_the_newest_trees_are_kept_and_none_in_use_is_dropped(repo: Path, tmp_path: Path):
