@@ -21,9 +21,5 @@ class FixtureError(RlperfError):
     """A test used the `rlperf` fixture in a way that cannot be measured."""
 
 
-class WorkerError(RlperfError):
-    """A worker process crashed, hung or broke the protocol."""
-
-
 class PartnerGone(RlperfError):
     """The other side of the duet stopped in the middle of a test."""

@@ -1,0 +1,273 @@
+"""The loop of a run: scout, measure blocks, judge, until every test is decided or time is up."""
+
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_rlperf.judge.decide import Decision, Gate, decide
+from pytest_rlperf.judge.estimate import LogRatios, log_ratios
+from pytest_rlperf.judge.verdicts import Ended, verdict_of
+from pytest_rlperf.measure.blocks import Blocks, Played, Task
+from pytest_rlperf.measure.pair import SideRun, State
+from pytest_rlperf.measure.planning import block_seconds, choose_plan
+from pytest_rlperf.model.block import Block, SideBlock
+from pytest_rlperf.model.plan import Plan, Scouted
+from pytest_rlperf.model.progress import Progress
+from pytest_rlperf.model.result import Failure, TestResult
+from pytest_rlperf.model.spec import Spec
+
+SCOUT_DEADLINE_S = 120.0
+SOLO_BLOCKS = 5
+"""Without a partner there is no verdict to reach: enough blocks to show value and spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A selected test."""
+
+    nodeid: str
+    spec: Spec
+    source_hash: str
+    repeat_command: str
+
+
+@dataclass(slots=True)
+class Track:
+    """What is known of one benchmark so far."""
+
+    benchmark: Benchmark
+    plan: Plan | None = None
+    seen: Scouted | None = None
+    steps: int | None = None
+    blocks: list[Block] = field(default_factory=list)
+    ratios: list[LogRatios] = field(default_factory=list)
+    decision: Decision | None = None
+    ended: Ended | None = None  # why it left the campaign without a decision
+    failure: Failure | None = None
+    skipped: str | None = None
+    imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def open(self) -> bool:
+        if self.ended or self.failure or self.skipped is not None:
+            return False
+        return self.decision is None or self.decision.outcome is None
+
+
+class Campaign:
+    """Runs the tests of one session to their verdicts."""
+
+    def __init__(
+        self,
+        benchmarks: Sequence[Benchmark],
+        blocks: Blocks,
+        *,
+        partner: bool,
+        threshold: float,
+        budget_s: float,
+        cores: int,
+        show: Callable[[Progress], None],
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self.tracks = {b.nodeid: Track(b) for b in benchmarks}
+        self._blocks = blocks
+        self._partner = partner
+        self._threshold = threshold
+        self._budget_s = budget_s
+        self._cores = cores
+        self._show = show
+        self._clock = clock
+        self._begun = clock()
+        self._longest_block_s = 0.0
+
+    def run(self) -> None:
+        """Fills the tracks; what was measured stays there whatever ends the run."""
+        try:
+            self._scout()
+            index = 1
+            while (tasks := self._tasks()) and self._time_for_block():
+                self._run_block(index, tasks)
+                index += 1
+        finally:
+            self._blocks.close()
+            self._close()
+
+    def results(self) -> list[TestResult]:
+        return [self._result(track) for track in self.tracks.values()]
+
+    # -- blocks ---------------------------------------------------------------------------
+
+    def _scout(self) -> None:
+        tasks = [
+            Task(t.benchmark.nodeid, None, t.benchmark.spec.threads, self._scout_deadline())
+            for t in self.tracks.values()
+        ]
+        for played in self._blocks.run(0, tasks, more_to_come=True):
+            self._take_scout(self.tracks[played.nodeid], played)
+            self._report()
+            if self._left_s() <= 0:
+                break
+
+    def _run_block(self, index: int, tasks: list[Task]) -> None:
+        begun = self._clock()
+        for played in self._blocks.run(index, tasks, more_to_come=self._time_for_block()):
+            self._take_block(self.tracks[played.nodeid], played)
+            if self._left_s() <= 0:
+                break
+        self._longest_block_s = max(self._longest_block_s, self._clock() - begun)
+        for track in self.tracks.values():
+            if track.open and track.blocks:
+                self._judge(track, exhausted=False)
+        self._report(index)
+
+    def _tasks(self) -> list[Task]:
+        return [
+            Task(
+                t.benchmark.nodeid,
+                t.plan,
+                t.benchmark.spec.threads,
+                20 + 20 * block_seconds(t.plan, t.seen),
+            )
+            for t in self.tracks.values()
+            if t.open and t.plan is not None and t.seen is not None
+        ]
+
+    def _time_for_block(self) -> bool:
+        return self._left_s() > 0
+
+    def _left_s(self) -> float:
+        return self._budget_s - (self._clock() - self._begun)
+
+    def _scout_deadline(self) -> float:
+        return max(30.0, min(SCOUT_DEADLINE_S, self._budget_s))
+
+    # -- taking what a block gave -----------------------------------------------------------
+
+    def _take_scout(self, track: Track, played: Played) -> None:
+        if not self._both_ran(track, played.runs):
+            return
+        facts = [run.facts for run in played.runs if run.facts is not None]
+        seen = max((_scouted(f) for f in facts), key=lambda s: s.call_ns)
+        track.seen, track.steps = seen, facts[0]["steps"]
+        track.plan = choose_plan(seen, track.benchmark.spec, self._cores)
+        for name, run in zip(("head", "base"), played.runs, strict=False):
+            track.imported[name] = run.imported
+        self._check_work(track, facts)
+
+    def _take_block(self, track: Track, played: Played) -> None:
+        if not self._both_ran(track, played.runs):
+            return
+        facts = [run.facts for run in played.runs if run.facts is not None]
+        if not self._check_work(track, facts):
+            return
+        assert track.plan is not None
+        sides = [_side_block(f, track.plan) for f in facts]
+        base = sides[1] if self._partner else None
+        block = Block(sides[0], base, played.core, played.steal)
+        track.blocks.append(block)
+        if base is not None:
+            track.ratios.append(log_ratios(block))
+
+    def _both_ran(self, track: Track, runs: Sequence[SideRun]) -> bool:
+        """Sort out what ended before it was measured: head's trouble is the test's failure."""
+        head = runs[0]
+        base = runs[1] if self._partner else None
+        wrong = [run for run in runs if run.state is State.WRONG_COPY]
+        if base is not None and base.state is not State.RAN:
+            track.ended = Ended.of_base(base.state, base.text)
+        if wrong:
+            track.failure = Failure(wrong[0].text)
+        elif head.state is State.SKIPPED:
+            track.skipped = head.text
+        elif head.state is State.UNMEASURED:
+            track.failure = Failure(
+                "this test returned without calling the rlperf fixture, so there is nothing to "
+                "judge; call rlperf(func) in it, or take the fixture and the marker away."
+            )
+        elif head.state not in (State.RAN, State.ABANDONED):
+            track.failure = Failure(head.text, head.sections)
+        return track.open
+
+    def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
+        if len(facts) == 2 and facts[0]["work"] != facts[1]["work"]:
+            track.ended = Ended.of_work(facts[0]["work"], facts[1]["work"])
+        return track.open
+
+    # -- judging ----------------------------------------------------------------------------
+
+    def _judge(self, track: Track, exhausted: bool) -> None:
+        if self._partner:
+            track.decision = decide(track.ratios, self._gate(track), exhausted)
+        elif len(track.blocks) >= SOLO_BLOCKS:
+            track.ended = Ended.alone()
+
+    def _gate(self, track: Track) -> Gate:
+        own = track.benchmark.spec.threshold
+        return Gate(self._threshold if own is None else own, len(self.tracks))
+
+    def _close(self) -> None:
+        """Time is up or all are decided: give every open test the best word there is."""
+        for track in self.tracks.values():
+            if not track.open:
+                continue
+            if self._partner:
+                self._judge(track, exhausted=True)
+            else:
+                track.ended = Ended.alone()
+
+    def _result(self, track: Track) -> TestResult:
+        b = track.benchmark
+        verdict = verdict_of(
+            track.decision,
+            track.ended,
+            self._gate(track).threshold,
+            failed=track.failure is not None,
+            skipped=track.skipped is not None,
+        )
+        return TestResult(
+            nodeid=b.nodeid,
+            spec=b.spec,
+            verdict=verdict,
+            blocks=tuple(track.blocks),
+            plan=track.plan,
+            steps=track.steps,
+            first_call_ns=track.seen.first_ns if track.seen else None,
+            failure=track.failure,
+            skipped=track.skipped,
+            source_hash=b.source_hash,
+            repeat_command=b.repeat_command,
+            imported=track.imported,
+        )
+
+    def _report(self, blocks: int = 0) -> None:
+        still_open = [t for t in self.tracks.values() if t.open]
+        widths = [
+            t.decision.interval.width / 2 for t in still_open if t.decision and t.decision.interval
+        ]
+        self._show(
+            Progress(
+                decided=len(self.tracks) - len(still_open),
+                tests=len(self.tracks),
+                blocks=blocks,
+                widest=max(widths, default=None),
+                elapsed_s=self._clock() - self._begun,
+                budget_s=self._budget_s,
+            )
+        )
+
+
+def _scouted(facts: Mapping[str, Any]) -> Scouted:
+    names = ("call_ns", "first_ns", "cpu_share", "processes", "has_setup")
+    return Scouted(**{name: facts[name] for name in names})
+
+
+def _side_block(facts: Mapping[str, Any], plan: Plan) -> SideBlock:
+    return SideBlock(
+        own_ns=tuple(facts["own_ns"]),
+        wall_ns=tuple(facts["wall_ns"]),
+        cpu_ns=tuple(facts["cpu_ns"]),
+        calls=plan.calls,
+        work=facts["work"],
+        preempted=facts["preempted"],
+    )

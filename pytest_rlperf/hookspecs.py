@@ -1,0 +1,13 @@
+"""Hooks this plugin offers to conftests and other plugins."""
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from pytest_rlperf.measure.clock import Clock
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_rlperf_clock(config: pytest.Config) -> "Clock | None":
+    """Return the clock that times slices, to test a gate or to use a better source of time."""

@@ -1,0 +1,71 @@
+"""From a block's slices to its log-ratios, and from blocks to an interval.
+
+Blocks are the only independent observations: slices of a block share its memory layout and its
+minute, and counting them as n would make every interval far too narrow.
+
+Now and then a process has bad luck with its layout for as long as it lives: of 900 blocks of
+byte-identical pure Python code, one in 40 was off by more than 10 %, the worst by 80 %. So blocks
+are averaged by the trimmed mean, with the interval of Tukey and McLaughlin (Sankhya A 25, 1963):
+winsorised variance, t with the degrees of freedom of the blocks that are left. Resampled from
+those blocks, its one-sided 1 % limits missed in 0.3-1.6 %, at half to a tenth of the plain t
+interval's width where there was such a block.
+"""
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pytest_rlperf.judge.student import t_quantile
+from pytest_rlperf.model.block import Block
+
+TRIMMED_SHARE = 1 / 6
+"""Cut from each end: one block of six, two of twelve."""
+LEAST_BLOCKS = 3
+"""Fewer have no usable spread."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogRatios:
+    """One block: log(head / base) by the typical pair and by the sums."""
+
+    median: float
+    total: float
+
+
+def log_ratios(block: Block) -> LogRatios:
+    """The median resists disturbed slices; only the sums see a slowdown of some calls."""
+    assert block.base is not None
+    head, base = block.head.own_ns, block.base.own_ns
+    pairs = [math.log(h / b) for h, b in zip(head, base, strict=True)]
+    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(base)))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A mean over blocks with its standard error (log scale)."""
+
+    mean: float
+    error: float
+    freedom: int  # degrees of freedom of `error`
+
+    def bound(self, confidence: float) -> float:
+        """One-sided: the true value lies above it with probability 1 - `confidence`."""
+        return self.mean + t_quantile(confidence, self.freedom) * self.error
+
+    def excludes_zero(self, confidence: float) -> bool:
+        return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error
+
+
+def estimate(values: Sequence[float]) -> Estimate:
+    """Trimmed mean and its standard error from the winsorised variance."""
+    n = len(values)
+    if n < LEAST_BLOCKS:
+        raise ValueError(f"an interval needs at least {LEAST_BLOCKS} blocks, not {n}")
+    ordered = sorted(values)
+    cut = int(n * TRIMMED_SHARE)
+    kept = ordered[cut : n - cut]
+    winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
+    squares = statistics.variance(winsorised) * (n - 1)
+    left = len(kept)
+    return Estimate(statistics.fmean(kept), math.sqrt(squares / (left * (left - 1))), left - 1)

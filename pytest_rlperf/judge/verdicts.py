@@ -1,0 +1,126 @@
+"""Words for what was decided, and for what ended before there was a decision."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_rlperf.judge.decide import Decision
+from pytest_rlperf.judge.estimate import LEAST_BLOCKS
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.verdict import Interval, Outcome, Severity, Verdict
+
+MEDIUM_ABOVE = 0.10
+HIGH_ABOVE = 0.20
+
+BASE_TROUBLE = {
+    "uncollected": "it cannot be collected on the base",
+    "failed": "it fails on the base",
+    "skipped": "it is skipped on the base",
+    "crashed": "it crashes on the base",
+    "hung": "it hangs on the base",
+    "unmeasured": "on the base it returns without calling rlperf",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Why a benchmark left without a decision."""
+
+    outcome: Outcome
+    reason: str
+
+    @classmethod
+    def of_base(cls, state: str, text: str) -> Self:
+        cause = _last_line(text)
+        trouble = BASE_TROUBLE.get(state, state)
+        return cls(Outcome.NO_BASELINE, f"{trouble}: {cause}" if cause else trouble)
+
+    @classmethod
+    def of_work(cls, head: Mapping[str, float], base: Mapping[str, float]) -> Self:
+        parts = [
+            f"{name} is {_count(base.get(name))} on the base and {_count(head.get(name))} on head"
+            for name in sorted(head.keys() | base.keys())
+            if head.get(name) != base.get(name)
+        ]
+        return cls(Outcome.INCOMPARABLE, f"the sides did not do the same work: {'; '.join(parts)}")
+
+    @classmethod
+    def alone(cls) -> Self:
+        return cls(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+
+
+def verdict_of(
+    decision: Decision | None,
+    ended: Ended | None,
+    threshold: float,
+    *,
+    failed: bool,
+    skipped: bool,
+) -> Verdict:
+    """The one verdict on a benchmark's time."""
+    if failed or skipped:
+        return Verdict(Outcome.FAILED if failed else Outcome.SKIPPED, "there is nothing to judge")
+    if ended is not None:
+        return Verdict(ended.outcome, ended.reason, threshold)
+    if decision is None or decision.outcome is None:
+        return Verdict(Outcome.INCONCLUSIVE, "the budget ran out before it was measured", threshold)
+    interval = decision.interval
+    regressed = decision.outcome is Outcome.REGRESSED and interval is not None
+    return Verdict(
+        outcome=decision.outcome,
+        reason=_reason(decision, threshold),
+        threshold=threshold,
+        interval=interval,
+        detectable=decision.detectable,
+        severity=severity(interval.change) if regressed and interval else None,
+        blocks=decision.needed,
+        label="by sums" if decision.by_sums else None,
+    )
+
+
+def severity(change: float) -> Severity:
+    if change > HIGH_ABOVE:
+        return Severity.HIGH
+    return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE
+
+
+def _reason(decision: Decision, threshold: float) -> str:
+    allowed = format_percent(threshold)
+    by = ", judged on the sums: only some of the calls changed" if decision.by_sums else ""
+    match decision.outcome:
+        case Outcome.REGRESSED:
+            return f"slower than the allowed {allowed}, confirmed by fresh blocks{by}"
+        case Outcome.IMPROVED:
+            return f"faster by more than {format_percent(threshold, signed=False)}{by}"
+        case Outcome.UNCHANGED:
+            return _within(decision.interval, allowed) + by
+        case _:
+            return _inconclusive(decision, allowed)
+
+
+def _within(interval: Interval | None, allowed: str) -> str:
+    if interval is not None and interval.low > 0:
+        return f"slower, within the allowed {allowed}"
+    return f"within the allowed {allowed}"
+
+
+def _inconclusive(decision: Decision, allowed: str) -> str:
+    if decision.interval is None or decision.detectable is None:
+        return (
+            f"the budget ran out after {decision.needed} of at least {LEAST_BLOCKS} blocks; "
+            "raise --rlperf-budget or select fewer tests"
+        )
+    return (
+        f"the interval still holds the allowed {allowed}; this run could have detected "
+        f"{format_percent(decision.detectable)}; raise --rlperf-budget, or the threshold"
+    )
+
+
+def _last_line(text: str) -> str:
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    return errors[-1] if errors else (lines[-1] if lines else "")
+
+
+def _count(value: float | None) -> str:
+    return "missing" if value is None else f"{value:g}"

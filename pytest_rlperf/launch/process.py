@@ -1,0 +1,112 @@
+"""A worker process: started on its core, stopped with everything it started."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import psutil
+
+TAIL_BYTES = 8_000
+STACKS_S = 0.5
+END_S = 5.0
+
+
+@contextmanager
+def on_cores(cores: Sequence[int]) -> Iterator[None]:
+    """Start processes on `cores`: a child inherits the affinity of the thread that makes it."""
+    if not cores or not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, cores)
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
+class Process:
+    """A child in a session of its own, with its output in files."""
+
+    def __init__(
+        self,
+        argv: Sequence[str],
+        *,
+        env: Mapping[str, str],
+        cwd: str,
+        cores: Sequence[int],
+        fds: Sequence[int],
+        log: Path,
+    ) -> None:
+        self._log = log
+        with log.open("wb") as output, on_cores(cores):
+            # A session of its own: Ctrl+C reaches the controller only, which ends the rest.
+            self._popen = subprocess.Popen(
+                argv,
+                env=dict(env),
+                cwd=cwd,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+                pass_fds=tuple(fds),
+                start_new_session=sys.platform != "win32",
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def ended(self) -> bool:
+        return self._popen.poll() is not None
+
+    def how_it_ended(self) -> str:
+        """ "exit status 3" or "signal SIGSEGV"; waits a moment for a process about to end."""
+        try:
+            status = self._popen.wait(END_S)
+        except subprocess.TimeoutExpired:
+            return "closed its connection but still runs"
+        if status < 0:
+            with suppress(ValueError):
+                return f"signal {signal.Signals(-status).name}"
+        return f"exit status {status}"
+
+    def output_tail(self) -> str:
+        """The last of what it printed."""
+        with suppress(OSError), self._log.open("rb") as file:
+            file.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
+            return file.read().decode(errors="replace").strip()
+        return ""
+
+    def dump_stacks(self) -> None:
+        """Ask for the stacks of all threads; they appear in the output."""
+        if hasattr(signal, "SIGUSR1") and not self.ended:
+            self._popen.send_signal(signal.SIGUSR1)
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(STACKS_S)
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Stop the process and all its descendants; returns when none is left."""
+        if grace_s:
+            with suppress(subprocess.TimeoutExpired):
+                self._popen.wait(grace_s)
+        family = self._family()
+        for member in family:
+            with suppress(psutil.Error):
+                member.kill()
+        if hasattr(os, "killpg"):
+            with suppress(OSError):  # descendants whose parents have ended already
+                os.killpg(self._popen.pid, signal.SIGKILL)
+        self._popen.wait()
+        psutil.wait_procs(family, timeout=END_S)
+
+    def _family(self) -> list[psutil.Process]:
+        try:
+            own = psutil.Process(self._popen.pid)
+            return [own, *own.children(recursive=True)]
+        except psutil.Error:
+            return []

@@ -1,0 +1,208 @@
+"""Runs blocks: fresh workers, every test that is still undecided in lock-step."""
+
+import itertools
+import os
+import random
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.launch.environment import worker_environment
+from pytest_rlperf.launch.process import Process
+from pytest_rlperf.measure import metronome
+from pytest_rlperf.measure.pair import Pair, SideRun, Start, Turn
+from pytest_rlperf.measure.witnesses import core_ticks, steal_share
+from pytest_rlperf.model.job import Job
+from pytest_rlperf.model.plan import Mode, Plan
+
+PADDING_MAX = 4096
+GOODBYE_S = 5.0
+"""For a session to end in good order, tearing down what its fixtures made."""
+SEED_MAX = 2**32
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """Where one side of the duet runs."""
+
+    side: int
+    root: Path  # pytest's
+    cwd: Path
+    tree: Path  # top level of the checkout
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """Everything that stays the same over the blocks of a run."""
+
+    sides: tuple[Side, ...]
+    import_roots: tuple[str, ...]
+    sys_path: tuple[str, ...]
+    pytest_args: tuple[str, ...]
+    inipath: str | None  # relative to the root
+    options: Mapping[str, Any]
+    caches: Path
+    folder: Path
+    cores: tuple[int, ...]  # empty: this platform cannot pin
+    seed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One test in one block."""
+
+    nodeid: str
+    plan: Plan | None  # None: scout
+    threads: int
+    deadline_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one test gave in one block."""
+
+    nodeid: str
+    runs: tuple[SideRun, ...]
+    core: int | None
+    steal: float
+
+
+class Blocks:
+    """Starts the workers of the next block on another core while this one is measured."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._ahead: dict[tuple[int, int], Pair] = {}
+        self._leaving: list[Pair] = []
+
+    def run(self, index: int, tasks: Sequence[Task], more_to_come: bool) -> Iterator[Played]:
+        """One block. Tests with another number of threads need workers of their own."""
+        by_threads = sorted(tasks, key=lambda task: task.threads)
+        for threads, group in itertools.groupby(by_threads, key=lambda task: task.threads):
+            yield from self._run_group(index, threads, self._turned(index, group), more_to_come)
+
+    def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
+        """Each block begins elsewhere: its first tests are disturbed most, by the next block's
+        start. Neighbours stay neighbours, so that fixtures of a module are made once."""
+        tasks = list(group)
+        start = self._rng(index).randrange(len(tasks))
+        return tasks[start:] + tasks[:start]
+
+    def _run_group(
+        self, index: int, threads: int, tasks: list[Task], more_to_come: bool
+    ) -> Iterator[Played]:
+        nodeids = [task.nodeid for task in tasks]
+        pair = self._ahead.pop((index, threads), None) or self._start(index, threads, nodeids)
+        self._reap(self._leaving[:-1])
+        if more_to_come and len(self._stage.cores) > 1:
+            self._ahead[index + 1, threads] = self._start(index + 1, threads, nodeids)
+        beat = self._metronome(index, tasks)
+        try:
+            pair.wait_collected()
+            for number, task in enumerate(tasks):
+                if not pair.usable:
+                    pair.end()
+                    pair = self._start(index, threads, nodeids[number:])
+                    pair.wait_collected()
+                following = nodeids[number + 1] if number + 1 < len(nodeids) else None
+                yield self._play(pair, index, task, following)
+            pair.stop()
+            self._leaving.append(pair)  # its sessions end while the next block runs elsewhere
+        except BaseException:
+            pair.end()
+            raise
+        finally:
+            if beat is not None:
+                beat.end()
+
+    def _metronome(self, index: int, tasks: Sequence[Task]) -> Process | None:
+        """Where sides run at once, the core is made to change between them often."""
+        together = any(task.plan and task.plan.mode is Mode.CONCURRENT for task in tasks)
+        if not together or len(self._stage.sides) < 2:
+            return None
+        return Process(
+            [sys.executable, "-I", "-S", metronome.__file__],
+            env=os.environ,
+            cwd=str(self._stage.folder),
+            cores=self._cores_of(index, 1),
+            fds=(),
+            log=self._stage.folder / "metronome.log",
+        )
+
+    def _play(self, pair: Pair, index: int, task: Task, following: str | None) -> Played:
+        # A scout stays on the core it was started on: the two sides look at the same time.
+        cores = self._cores_of(index, task.plan.cores) if task.plan else ()
+        turn = Turn(
+            nodeid=task.nodeid,
+            following=following,
+            plan=task.plan,
+            cores=cores,
+            seed=self._rng(index).randrange(SEED_MAX),
+            deadline_s=task.deadline_s,
+        )
+        core = cores[0] if cores else None
+        before = core_ticks(core)
+        runs = tuple(pair.run(turn))
+        return Played(task.nodeid, runs, core, steal_share(before, core_ticks(core)))
+
+    def _start(self, index: int, threads: int, nodeids: Sequence[str]) -> Pair:
+        rng = self._rng(index)
+        hash_seed = rng.randrange(SEED_MAX)
+        starts = []
+        for side in self._stage.sides:
+            cores = self._cores_of(index + (side.side if index == 0 else 0), 1)
+            job = self._job(side, nodeids, rng.randrange(SEED_MAX))
+            env = worker_environment(
+                os.environ,
+                threads=threads,
+                hash_seed=hash_seed,
+                padding=rng.randrange(PADDING_MAX),
+                caches=self._stage.caches,
+                import_folders=[str(side.tree / root) for root in self._stage.import_roots],
+            )
+            starts.append(Start(job, env, cores))
+        return Pair(starts, self._stage.folder)
+
+    def _job(self, side: Side, nodeids: Sequence[str], layout_seed: int) -> Job:
+        stage = self._stage
+        files = dict.fromkeys(str(side.root / nodeid.split("::")[0]) for nodeid in nodeids)
+        ini = ("-c", str(side.root / stage.inipath)) if stage.inipath else ()
+        return Job(
+            side=side.side,
+            root=str(side.root),
+            cwd=str(side.cwd),
+            tree=str(side.tree),
+            head_tree=str(stage.sides[0].tree),
+            import_roots=stage.import_roots,
+            sys_path=stage.sys_path,
+            pytest_args=(*stage.pytest_args, "--rootdir", str(side.root), *ini, *files),
+            options=stage.options,
+            nodeids=tuple(nodeids),
+            channel_fd=-1,  # known when the process starts
+            baton_fd=None,
+            layout_seed=layout_seed,
+        )
+
+    def _cores_of(self, index: int, number: int) -> tuple[int, ...]:
+        """The block's core first, then its neighbours; empty where there is no pinning."""
+        cores = self._stage.cores
+        if not cores:
+            return ()
+        return tuple(cores[(index + k) % len(cores)] for k in range(min(number, len(cores))))
+
+    def _rng(self, index: int) -> random.Random:
+        return random.Random(f"{self._stage.seed}/{index}")
+
+    def _reap(self, pairs: list[Pair]) -> None:
+        for pair in pairs:
+            pair.end(GOODBYE_S)
+            self._leaving.remove(pair)
+
+    def close(self) -> None:
+        """End the workers that are still there: those started ahead, and those leaving."""
+        while self._ahead:
+            _, pair = self._ahead.popitem()
+            pair.end()
+        self._reap(self._leaving[:])

@@ -1,0 +1,82 @@
+"""From what the scouts saw to a plan: the length and nature of a call choose the duet."""
+
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
+
+SLICE_NS = 2_000_000
+"""A turn of the sliced duet. Longer ones cost power: the spread times the root of the time was
+0.35 at 1-2 ms, 0.53 at 6 ms, 1.2 at 12 ms."""
+TOGETHER_NS = 10_000_000
+"""A slice of the concurrent duet, whose turns are the kernel's."""
+LONG_CALL_NS = 3_000_000
+"""A call too long for short turns: both sides run at once instead."""
+BLOCK_NS = 200_000_000
+"""Aim for the slices of both sides of one test in one block. More time in a block does not help:
+blocks differ by more than the slices in them."""
+SLICED_PAIRS = (8, 40)
+CONCURRENT_PAIRS = (2, 8)
+VERY_LONG_CALL_NS = 1_000_000_000
+"""Above this a block has one pair only."""
+LIVE_PAIRS = (8, 24)
+LIVE_BLOCK_NS = 500_000_000
+WAITS_SHARE = 0.8
+"""A call that computes for less of its time than this waits for something."""
+SETUP_CALLS_MAX = 1_000
+"""With `setup`, the states of all calls of a slice are alive at once."""
+MOST_CALLS = 10_000_000
+
+
+def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
+    """`seen` is the slower of the two sides; `cores` how many there are to pin to."""
+    call_ns = max(seen.call_ns, 1.0)
+    several = max(seen.processes, spec.threads)
+    mode = _mode(seen, spec, several > 1, cores)
+    slice_ns = TOGETHER_NS if mode is Mode.CONCURRENT else SLICE_NS
+    most_calls = SETUP_CALLS_MAX if seen.has_setup else MOST_CALLS
+    calls = _between(slice_ns / call_ns, (1, most_calls))
+    block_ns = LIVE_BLOCK_NS if several > 1 else BLOCK_NS
+    pairs = _between(block_ns / (2 * calls * call_ns), _pairs(mode, call_ns))
+    if spec.iterations is not None:
+        calls = min(calls, spec.iterations)
+        pairs = -(-spec.iterations // calls)
+    return Plan(
+        mode=mode,
+        calls=calls,
+        pairs=pairs,
+        warmup=spec.warmup,
+        cores=max(1, min(several, cores)),
+        wall=spec.waits,
+    )
+
+
+def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
+    if seen.processes > 1:
+        return Mode.LIVE
+    waits = spec.waits or seen.cpu_share < WAITS_SHARE
+    # Unpinned, two busy processes would sit on two cores and not share their luck.
+    if seen.call_ns > LONG_CALL_NS and cores and not waits and not several:
+        return Mode.CONCURRENT
+    return Mode.SLICED
+
+
+def _pairs(mode: Mode, call_ns: float) -> tuple[int, int]:
+    if call_ns > VERY_LONG_CALL_NS:
+        return 1, 1
+    match mode:
+        case Mode.CONCURRENT:
+            return CONCURRENT_PAIRS
+        case Mode.LIVE:
+            return LIVE_PAIRS
+        case Mode.SLICED:
+            return SLICED_PAIRS
+
+
+def block_seconds(plan: Plan, seen: Scouted) -> float:
+    """What the slices and the warm-up of both sides should take on a quiet machine."""
+    calls = plan.calls * (plan.pairs + 1) + max(plan.warmup, 1)
+    return 2 * calls * seen.call_ns / 1e9 + seen.first_ns / 1e9
+
+
+def _between(value: float, bounds: tuple[int, int]) -> int:
+    low, high = bounds
+    return max(low, min(high, round(value)))

@@ -1,0 +1,172 @@
+"""One side's part in a benchmark: warm up, wait for the partner, play the slices, report."""
+
+import gc
+import random
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from numbers import Real
+from typing import Any
+
+from pytest_rlperf.errors import FixtureError, PartnerGone
+from pytest_rlperf.launch.channel import Channel
+from pytest_rlperf.measure import scout
+from pytest_rlperf.measure.clock import Clock, Elapsed
+from pytest_rlperf.measure.layout import BEFORE_SLICES, scatter
+from pytest_rlperf.measure.loop import Calls, loop_overhead_ns
+from pytest_rlperf.measure.pinning import pin_job
+from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
+from pytest_rlperf.measure.witnesses import involuntary_switches
+from pytest_rlperf.model.plan import Mode, Plan
+
+OVERHEAD_MATTERS_CALLS = 50
+"""Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
+
+BATON_SHARE = 0.8
+
+Work = Callable[[Any], Mapping[str, float]] | Mapping[str, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """What the controller wants of one test in one block."""
+
+    nodeid: str
+    plan: Plan | None  # None: scout
+    seed: int
+    deadline_s: float
+    cores: tuple[int, ...]
+
+
+class Player:
+    """Measures the calls of one test at a time, in step with the other side."""
+
+    def __init__(self, channel: Channel, clock: Clock, side: int, baton: Baton) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._side = side
+        self._baton = baton
+        self._assignment: Assignment | None = None
+        self._played = self._abandoned = False
+        self._overhead_ns: float | None = None
+
+    @property
+    def played(self) -> bool:
+        return self._played
+
+    @property
+    def abandoned(self) -> bool:
+        """The partner left in the middle of the slices: this side is not to blame."""
+        return self._abandoned
+
+    def begin(self, assignment: Assignment) -> None:
+        self._assignment = assignment
+        self._played = self._abandoned = False
+
+    def play(self, calls: Calls, work: Work, steps: int | None) -> Any:
+        if self._assignment is None:
+            raise FixtureError(
+                "rlperf was called outside of a test; call it in the test body, not in a fixture "
+                "of a wider scope."
+            )
+        self._played = True
+        if self._assignment.plan is None:
+            seen, result = scout.scout(calls, self._clock)
+            self._say("scouted", **seen, work=counts(work, result), steps=steps)
+            return result
+        return self._play_block(self._assignment, self._assignment.plan, calls, work, steps)
+
+    def _play_block(
+        self, assignment: Assignment, plan: Plan, calls: Calls, work: Work, steps: int | None
+    ) -> Any:
+        rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
+        result = None
+        for _ in range(max(plan.warmup, 1)):
+            result = calls.once()
+        if plan.mode is Mode.LIVE:
+            pin_job(assignment.cores)
+        overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
+        alive = scatter(rng, BEFORE_SLICES)
+        if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
+            _, result = calls.timed(plan.calls, self._clock)
+        # Sooner than the controller's own deadline, so that it sees which side is stuck.
+        self._baton.reset(BATON_SHARE * assignment.deadline_s)
+        self._say("ready")
+        if self._channel.receive()["do"] != "go":
+            return result  # the partner cannot run this test
+        slices, result, switches = self._slices(assignment, plan, calls)
+        del alive
+        self._say(
+            "measured",
+            own_ns=[own_ns(s, plan, overhead_ns) for s in slices],
+            wall_ns=[s.wall_ns for s in slices],
+            cpu_ns=[s.cpu_ns for s in slices],
+            preempted=switches,
+            work=counts(work, result),
+            steps=steps,
+        )
+        return result
+
+    def _slices(
+        self, assignment: Assignment, plan: Plan, calls: Calls
+    ) -> tuple[list[Elapsed], Any, int]:
+        slices: list[Elapsed] = []
+        result = None
+
+        def run_slice() -> None:
+            nonlocal result
+            elapsed, result = calls.timed(plan.calls, self._clock)
+            slices.append(elapsed)
+
+        gc.collect()
+        gc.freeze()
+        before = involuntary_switches()
+        try:
+            if self._baton.alone:
+                for _ in range(plan.pairs):
+                    run_slice()
+            elif plan.mode is Mode.CONCURRENT:
+                run_together(self._side, plan.pairs, assignment.seed, self._baton, run_slice)
+            else:
+                order = order_of_turns(plan.pairs, assignment.seed)
+                take_turns(self._side, order, self._baton, run_slice)
+        except PartnerGone:
+            self._abandoned = True
+            raise
+        except BaseException:
+            self._baton.leave()
+            raise
+        return slices, result, involuntary_switches() - before
+
+    def _loop_overhead(self, plan: Plan) -> float:
+        if plan.calls < OVERHEAD_MATTERS_CALLS:
+            return 0.0
+        if self._overhead_ns is None:
+            self._overhead_ns = loop_overhead_ns(self._clock)
+        return self._overhead_ns
+
+    def _say(self, event: str, **facts: Any) -> None:
+        assert self._assignment is not None
+        self._channel.send({"event": event, "nodeid": self._assignment.nodeid, **facts})
+
+
+def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
+    """The judged time of a slice, without what the loop itself cost."""
+    taken = elapsed.wall_ns if plan.wall else elapsed.own_ns
+    return max(1, round(taken - plan.calls * overhead_ns))
+
+
+def counts(work: Work, result: Any) -> dict[str, float]:
+    """The declared work as plain numbers."""
+    found = work(result) if callable(work) else (work or {})
+    if not isinstance(found, Mapping):
+        raise FixtureError(
+            f"work must give a mapping of counts, not {type(found).__name__}; "
+            'return something like {"updates": 1000}.'
+        )
+    bad = [name for name, count in found.items() if not isinstance(count, Real)]
+    if bad:
+        raise FixtureError(
+            f"work[{bad[0]!r}] is {type(found[bad[0]]).__name__}, not a number; "
+            "count things the two sides must agree on."
+        )
+    return {str(name): float(count) for name, count in found.items()}

@@ -1,0 +1,62 @@
+"""The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
+
+import os
+import time
+from typing import Any
+
+import psutil
+
+from pytest_rlperf.measure.clock import Clock
+from pytest_rlperf.measure.loop import Calls
+from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
+
+ENOUGH_NS = 10_000_000
+LONG_CALL_NS = 2_000_000_000
+CHILD_WATCH_S = 0.25
+"""CPU times of other processes come in ticks of 10 ms: shorter looks see nothing."""
+BUSY_SHARE = 0.2
+"""A child counts as part of the job when it computes for this share of the watched time."""
+
+
+def scout(calls: Calls, clock: Clock) -> tuple[dict[str, float], Any]:
+    """Call until 10 ms are full, and return what a plan is chosen by (see `model.Scouted`)."""
+    before = _children_cpu()
+    begun = time.perf_counter()
+    elapsed, result = calls.timed(1, clock)
+    first_ns, number = elapsed.own_ns, 1
+    most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
+    if first_ns < LONG_CALL_NS:  # a longer one is its own estimate
+        elapsed, result = calls.timed(1, clock)
+        while elapsed.own_ns < ENOUGH_NS and number < most:
+            number = min(most, number * (4 if elapsed.own_ns < ENOUGH_NS // 8 else 2))
+            elapsed, result = calls.timed(number, clock)
+    if _children_cpu():
+        while time.perf_counter() - begun < CHILD_WATCH_S:
+            calls.once()
+    seconds = time.perf_counter() - begun
+    seen = {
+        "first_ns": float(first_ns),
+        "call_ns": elapsed.own_ns / number,
+        "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
+        "processes": 1 + _busy(before, _children_cpu(), seconds),
+        "has_setup": calls.has_setup,
+    }
+    return seen, result
+
+
+def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> int:
+    used = [cpu - before.get(pid, 0.0) for pid, cpu in after.items()]
+    return sum(1 for cpu in used if cpu > BUSY_SHARE * seconds)
+
+
+def _children_cpu() -> dict[int, float]:
+    """CPU seconds of each living descendant; those that ended are one more, numbered 0."""
+    ended = os.times()
+    found = {0: ended.children_user + ended.children_system}
+    for child in psutil.Process().children(recursive=True):
+        try:
+            times = child.cpu_times()
+        except psutil.Error:
+            continue
+        found[child.pid] = times.user + times.system
+    return {pid: cpu for pid, cpu in found.items() if pid or cpu}

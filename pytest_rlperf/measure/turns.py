@@ -1,0 +1,122 @@
+"""Who runs when: the two sides of a block pass a baton, without the controller between them.
+
+Both are pinned to one core. The controller may sit on a busy one, and asking it for every turn
+would put its waiting between the two slices of a pair.
+"""
+
+import random
+import select
+import socket
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+
+from pytest_rlperf.errors import PartnerGone
+
+TURN = b"t"
+GONE = b"x"
+TICK_S = 0.004
+"""A scheduler tick at 250 Hz, the usual setting."""
+FILLER_BYTES = 1 << 19
+
+
+class Baton:
+    """One end of the socket between the two sides. Without a partner it does nothing."""
+
+    def __init__(self, sock: socket.socket | None) -> None:
+        self._sock = sock
+        self._deadline = float("inf")
+        if sock is not None:
+            sock.setblocking(False)
+
+    @property
+    def alone(self) -> bool:
+        return self._sock is None
+
+    def reset(self, seconds: float) -> None:
+        """Forget what an aborted test left in the socket; set the deadline of the next one."""
+        self._deadline = time.monotonic() + seconds
+        if self._sock is not None:
+            with suppress(BlockingIOError):
+                while self._sock.recv(64):
+                    pass
+
+    def hand_over(self, message: bytes = TURN) -> None:
+        if self._sock is None:
+            return
+        try:
+            self._sock.send(message)
+        except OSError as error:
+            raise PartnerGone("the other side's process ended in the middle of a test") from error
+
+    def wait(self) -> None:
+        if self._sock is None:
+            return
+        left = self._deadline - time.monotonic()
+        if left <= 0 or not select.select([self._sock], [], [], left)[0]:
+            raise PartnerGone("the other side did not hand over in time")
+        message = self._sock.recv(1)
+        if message != TURN:
+            raise PartnerGone("the other side stopped in the middle of a test")
+
+    def waiting(self) -> bool:
+        """Whether `wait` would return at once."""
+        return self._sock is None or bool(select.select([self._sock], [], [], 0)[0])
+
+    def leave(self) -> None:
+        """Tell the partner that no further turn will come, whatever state it is in."""
+        with suppress(PartnerGone):
+            self.hand_over(GONE)
+
+
+def order_of_turns(pairs: int, seed: int) -> list[int]:
+    """Side 0 or 1 for each turn: pairs of neighbours, each pair in random order."""
+    rng = random.Random(seed)
+    order: list[int] = []
+    for _ in range(pairs):
+        first = rng.randrange(2)
+        order += [first, 1 - first]
+    return order
+
+
+def take_turns(
+    side: int, order: Sequence[int], baton: Baton, run_slice: Callable[[], None]
+) -> None:
+    """Run this side's slices in turn; two turns in a row need no hand-over."""
+    holder = order[0]
+    for position, turn in enumerate(order):
+        if turn != side:
+            continue
+        if holder != side:
+            baton.wait()
+            holder = side
+        run_slice()
+        following = order[position + 1 : position + 2]
+        if following and following[0] != side:
+            baton.hand_over()
+            holder = 1 - side
+
+
+def run_together(
+    side: int, pairs: int, seed: int, baton: Baton, run_slice: Callable[[], None]
+) -> None:
+    """Run each slice at the same time as the partner's.
+
+    One of the two, drawn anew each time, starts up to a tick later: the kernel's turns could fall
+    into step with those on another core, and then one side alone would always meet its neighbour.
+    Who is done first keeps the core and its caches busy, or the rest of the slower side's slice
+    would run faster than the part before it, and a change would read too small.
+    """
+    rng = random.Random(seed)
+    filler = bytearray(FILLER_BYTES)
+    baton.hand_over()
+    baton.wait()
+    for _ in range(pairs):
+        late, pause_s = rng.randrange(2), rng.uniform(0, TICK_S)
+        if side == late:
+            time.sleep(pause_s)
+        run_slice()
+        baton.hand_over()
+        while not baton.waiting():
+            filler.count(1)
+        baton.wait()

@@ -1,0 +1,147 @@
+"""A worker process: one side of one block, a pytest session that runs the tests it is told to.
+
+Every module of the measuring code is imported here, from head, before the base tree enters the
+import path: both sides are measured by the same code.
+"""
+
+import faulthandler
+import gc
+import os
+import signal
+import socket
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+
+from pytest_rlperf import hookspecs
+from pytest_rlperf.launch.channel import Channel, ChannelClosed
+from pytest_rlperf.launch.imports import (
+    explain,
+    foreign_imports,
+    install_tree_finder,
+    tree_modules,
+)
+from pytest_rlperf.measure.clock import Clock, SystemClock
+from pytest_rlperf.measure.pinning import pin
+from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.turns import Baton
+from pytest_rlperf.model.job import Job
+from pytest_rlperf.model.plan import Plan
+
+PLAYER = pytest.StashKey[Player]()
+
+
+def work(data: Mapping[str, Any]) -> int:
+    """Run the session; returns the process's exit status."""
+    job = Job.from_dict(data)
+    if hasattr(signal, "SIGUSR1"):  # the controller asks for stacks before it kills
+        faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
+    channel = Channel(_socket(job.channel_fd))
+    baton = Baton(None if job.baton_fd is None else _socket(job.baton_fd))
+    # On head too, where it changes nothing: an import in a slice must cost the same.
+    install_tree_finder(job.head_tree, job.tree, job.import_roots)
+    try:
+        return int(pytest.main(list(job.pytest_args), plugins=[WorkerSession(job, channel, baton)]))
+    except ChannelClosed:
+        return 3  # the controller is gone, and with it the reason to go on
+
+
+def _socket(fd: int) -> socket.socket:
+    os.set_inheritable(fd, False)
+    return socket.socket(fileno=fd)
+
+
+class WorkerSession:
+    """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
+
+    def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
+        self._job = job
+        self._channel = channel
+        self._baton = baton
+        self._assigned: str | None = None
+        self._checked_modules = 0
+        self._imports: dict[str, Any] = {}
+
+    def pytest_addhooks(self, pluginmanager: pytest.PytestPluginManager) -> None:
+        if not hasattr(pluginmanager.hook, "pytest_rlperf_clock"):
+            pluginmanager.add_hookspecs(hookspecs)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        for name, value in self._job.options.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        wanted = set(self._job.nodeids)
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            text = report.longreprtext
+            self._channel.send({"event": "uncollected", "nodeid": report.nodeid, "text": text})
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        clock: Clock | None = session.config.hook.pytest_rlperf_clock(config=session.config)
+        player = Player(self._channel, clock or SystemClock(), self._job.side, self._baton)
+        session.config.stash[PLAYER] = player
+        items = {item.nodeid: item for item in session.items}
+        # What was imported stays: collecting it again before every test took longer than the test.
+        gc.collect()
+        gc.freeze()
+        self._channel.send({"event": "collected", "nodeids": list(items)})
+        while (order := self._channel.receive())["do"] == "run":
+            self._run(items[order["nodeid"]], items.get(order["next"]), order, player)
+        return True
+
+    def _run(
+        self,
+        item: pytest.Item,
+        following: pytest.Item | None,
+        order: dict[str, Any],
+        player: Player,
+    ) -> None:
+        cores = tuple(order["cores"])
+        pin(cores)
+        plan = None if order["plan"] is None else Plan.from_dict(order["plan"])
+        player.begin(Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores))
+        self._assigned = item.nodeid
+        item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        self._channel.send(
+            {
+                "event": "ended",
+                "nodeid": item.nodeid,
+                "played": player.played,
+                "abandoned": player.abandoned,
+                **self._import_facts(),
+            }
+        )
+
+    def _import_facts(self) -> dict[str, Any]:
+        """What came from the tree, and why this side did not measure its own, if it did not.
+
+        Looked at again only when something was imported since: it takes as long as a slice.
+        """
+        if len(sys.modules) != self._checked_modules:
+            job, self._checked_modules = self._job, len(sys.modules)
+            found = foreign_imports(job.tree, job.head_tree, job.import_roots, sys.modules)
+            self._imports = {
+                "imported": tree_modules(job.tree, sys.modules),
+                "foreign": explain(found) if found else None,
+            }
+        return self._imports
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed" and self._assigned:
+            self._channel.send(
+                {
+                    "event": report.outcome,
+                    "nodeid": report.nodeid,
+                    "when": report.when,
+                    "text": report.longreprtext,
+                    "sections": [list(section) for section in report.sections],
+                }
+            )

@@ -1,0 +1,38 @@
+"""What was measured: one block is one fresh process a side."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class SideBlock:
+    """One side's slices of one benchmark in one block.
+
+    Own time is wall time less the time spent waiting for a core: what the code itself
+    took, computing or blocked, whatever else ran on the machine.
+    """
+
+    own_ns: tuple[int, ...]  # one a slice
+    wall_ns: tuple[int, ...]
+    cpu_ns: tuple[int, ...]
+    calls: int  # a slice
+    work: Mapping[str, float] = field(default_factory=dict)
+    preempted: int = 0  # involuntary context switches during the slices
+
+    def __post_init__(self) -> None:
+        if not self.own_ns or min(self.own_ns) <= 0:
+            raise ValueError("a block needs slices that took time")
+
+    @property
+    def call_ns(self) -> float:
+        return sum(self.own_ns) / (len(self.own_ns) * self.calls)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Both sides of one benchmark, measured at the same moment on the same core."""
+
+    head: SideBlock
+    base: SideBlock | None  # None: there was no partner
+    core: int | None  # None: this platform cannot pin
+    steal: float = 0.0  # share of the core's time the hypervisor took away

@@ -1,0 +1,47 @@
+"""How a block measures one benchmark: the same on both sides and in all blocks."""
+
+from dataclasses import asdict, dataclass
+from enum import StrEnum
+from typing import Any, Self
+
+
+class Mode(StrEnum):
+    """Who runs when."""
+
+    SLICED = "sliced"  # the sides take turns, one short slice each
+    CONCURRENT = "concurrent"  # both run at once on one core; the kernel interleaves them
+    LIVE = "live"  # whole jobs of several processes take turns on several cores
+
+
+@dataclass(frozen=True, slots=True)
+class Scouted:
+    """What one side's scout saw of a benchmark, to choose a plan by."""
+
+    call_ns: float  # own time of one call, after the first
+    first_ns: float  # the first call: compiling and cold caches included
+    cpu_share: float  # CPU time over own time: well below one means it waits
+    processes: int  # processes the call keeps busy, this one included
+    has_setup: bool = False  # fresh state is made for every call
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Slices of one benchmark in one block."""
+
+    mode: Mode
+    calls: int  # calls a slice
+    pairs: int  # slices a side
+    warmup: int  # untimed calls before the slices
+    cores: int = 1
+    wall: bool = False  # judge wall time as it is, waiting for a core included
+
+    def __post_init__(self) -> None:
+        if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
+            raise ValueError(f"a plan needs at least one call, pair and core: {self}")
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, data: dict[str, Any]) -> Self:
+        return cls(**{**data, "mode": Mode(data["mode"])})

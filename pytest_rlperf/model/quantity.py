@@ -1,0 +1,51 @@
+"""Numbers as people write them, and as people read them."""
+
+import math
+
+from pytest_rlperf.errors import UsageError
+
+
+def parse_fraction(value: str | float, name: str) -> float:
+    """`"5%"`, `"0.05"` or 0.05 → 0.05."""
+    text = str(value).strip()
+    try:
+        number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        number = math.nan
+    if not 0 < number < 10:
+        raise UsageError(
+            f"{name} is {value!r}, which is no allowed slowdown; write 5% or 0.05, above 0."
+        )
+    if number >= 1 and not text.endswith("%"):
+        raise UsageError(f"{name} is {value!r}, which would be {number:.0%}; write {value}%.")
+    return number
+
+
+def parse_seconds(value: str | float, name: str) -> float:
+    """`"300"`, `"300s"` or 300 → 300.0."""
+    try:
+        number = float(str(value).strip().removesuffix("s"))
+    except ValueError:
+        number = math.nan
+    if not 0 < number < math.inf:
+        raise UsageError(f"{name} is {value!r}, which is no time; write seconds, such as 300.")
+    return number
+
+
+def format_percent(fraction: float, signed: bool = True) -> str:
+    """Two significant digits below ten percent: +4.2 %, +0.31 %, +12 %."""
+    percent = 100 * fraction
+    size = abs(percent)
+    digits = 2 if size < 0.995 else 1 if size < 99.5 else 0
+    return f"{percent:{'+' if signed else ''}.{digits}f} %"
+
+
+def format_time(ns: float) -> str:
+    for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
+        if ns >= size:
+            return f"{ns / size:.3g} {unit}" if ns / size < 1000 else f"{ns / size:.0f} {unit}"
+    return f"{ns:.3g} ns"
+
+
+def format_rate(per_second: float) -> str:
+    return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"

@@ -1,0 +1,56 @@
+"""The result of a run: plain data, the same for every reporter."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.verdict import Outcome, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """Why a test failed for a reason other than its speed."""
+
+    text: str
+    sections: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class TestResult:
+    """One benchmark: what was measured, and what is said of it."""
+
+    nodeid: str
+    spec: Spec
+    verdict: Verdict
+    blocks: tuple[Block, ...] = ()
+    plan: Plan | None = None
+    steps: int | None = None
+    first_call_ns: float | None = None  # compiling and cold caches, outside of slices
+    failure: Failure | None = None
+    skipped: str | None = None
+    source_hash: str = ""
+    repeat_command: str = ""
+    imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
+
+    __test__ = False  # pytest: this is data, not a test
+
+
+@dataclass(frozen=True, slots=True)
+class RunResult:
+    """A whole run."""
+
+    mode: str
+    against: str | None  # label of the base revision
+    commit: str | None
+    dirty: bool
+    created: str
+    fingerprint: Mapping[str, Any]
+    tests: tuple[TestResult, ...]
+    seconds: float
+    interrupted: bool = False
+
+    def count(self, outcome: Outcome) -> int:
+        return sum(1 for test in self.tests if test.verdict.outcome is outcome)

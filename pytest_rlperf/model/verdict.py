@@ -1,0 +1,55 @@
+"""Numbers without opinion (`Interval`), and opinions with their evidence (`Verdict`)."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Outcome(StrEnum):
+    REGRESSED = "regressed"
+    UNCHANGED = "unchanged"
+    IMPROVED = "improved"
+    INCONCLUSIVE = "inconclusive"
+    INCOMPARABLE = "incomparable"
+    NO_BASELINE = "no_baseline"
+    FAILED = "failed"  # the test itself failed: there is nothing to judge
+    SKIPPED = "skipped"
+
+
+COMPARED = frozenset({Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE})
+"""Outcomes that rest on a comparison."""
+
+UNSURE = frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.NO_BASELINE})
+"""Outcomes that `--rlperf-strict` turns into failures."""
+
+
+class Severity(StrEnum):
+    NOTICE = "notice"
+    MEDIUM = "medium"
+    HIGH = "high"
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """A relative change with its interval; fractions, positive means worse."""
+
+    change: float
+    low: float
+    high: float
+
+    @property
+    def width(self) -> float:
+        return self.high - self.low
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What is said of one metric of one benchmark, and why."""
+
+    outcome: Outcome
+    reason: str
+    threshold: float | None = None
+    interval: Interval | None = None
+    detectable: float | None = None  # smallest true change this run would have called regressed
+    severity: Severity | None = None
+    blocks: int = 0
+    label: str | None = None  # how the number came about, where that is not the usual way

@@ -1,0 +1,31 @@
+"""Entry point for pytest: registers options and the fixture. Light: no measuring code is imported
+unless `--rlperf` asks for it.
+"""
+
+import pytest
+
+from pytest_rlperf.errors import RlperfError
+from pytest_rlperf.fixtures import rlperf as rlperf
+from pytest_rlperf.options import add_options, read_settings
+
+MARKER_HELP = (
+    "rlperf(category, steps, threshold, threads, waits, warmup, iterations, metadata): "
+    "how a performance test is measured and judged by `pytest --rlperf`."
+)
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    add_options(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", MARKER_HELP)
+    if not config.getoption("rlperf") or config.option.collectonly:
+        return
+    from pytest_rlperf.session import GateSession
+
+    try:
+        session = GateSession(config, read_settings(config))
+    except RlperfError as error:
+        raise pytest.UsageError(f"rlperf: {error}") from None
+    config.pluginmanager.register(session, "rlperf-session")

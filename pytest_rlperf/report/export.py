@@ -1,0 +1,125 @@
+"""The machine-readable result, schema 1 (`--rlperf-json`)."""
+
+import json
+import os
+import statistics
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import Verdict
+
+SCHEMA = 1
+"""1: first version."""
+
+
+def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
+    return {
+        "schema": SCHEMA,
+        "mode": run.mode,
+        "against": run.against,
+        "commit": run.commit,
+        "dirty": run.dirty,
+        "created": run.created,
+        "seconds": round(run.seconds, 3),
+        "interrupted": run.interrupted,
+        "fingerprint": dict(run.fingerprint),
+        "tests": [_test(test) for test in run.tests],
+        "kpis": [],
+        "scaling": [],
+        "vanished": [],
+        "summary": dict(Counter(test.verdict.outcome.value for test in run.tests)),
+        "exit_code": exit_code,
+    }
+
+
+def _test(test: TestResult) -> dict[str, Any]:
+    return {
+        "nodeid": test.nodeid,
+        "category": test.spec.category,
+        "metadata": dict(test.spec.metadata),
+        "source_hash": test.source_hash,
+        "work": dict(test.blocks[-1].head.work) if test.blocks else {},
+        "witnesses": witnesses(test),
+        "repeat_command": test.repeat_command,
+        "first_call_ns": test.first_call_ns,
+        "plan": test.plan.as_dict() if test.plan else None,
+        "imported": {side: dict(files) for side, files in test.imported.items()},
+        "metrics": _metrics(test),
+    }
+
+
+def _metrics(test: TestResult) -> list[dict[str, Any]]:
+    head = [block.head.call_ns for block in test.blocks]
+    base = [block.base.call_ns for block in test.blocks if block.base is not None]
+    time = _metric("time", "ns", "lower", test.verdict, head, base)
+    if test.steps is None:
+        return [time]
+    steps = test.steps
+    rates = [[steps * 1e9 / ns for ns in side] for side in (head, base)]
+    return [time, _metric("throughput", "steps/s", "higher", test.verdict, *rates)]
+
+
+def _metric(
+    name: str, unit: str, direction: str, verdict: Verdict, head: list[float], base: list[float]
+) -> dict[str, Any]:
+    interval = verdict.interval
+    return {
+        "name": name,
+        "unit": unit,
+        "direction": direction,
+        "value": statistics.median(head) if head else None,
+        "base_value": statistics.median(base) if base else None,
+        "outcome": verdict.outcome.value,
+        "change": interval.change if interval else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "threshold": verdict.threshold,
+        "threshold_abs": None,
+        "detectable": verdict.detectable,
+        "severity": verdict.severity.value if verdict.severity else None,
+        "blocks": len(head),
+        "head_blocks": head,
+        "base_blocks": base,
+        "label": verdict.label,
+        "reason": verdict.reason,
+    }
+
+
+def witnesses(test: TestResult) -> dict[str, float]:
+    """What the machine did meanwhile, over all blocks of the test."""
+    if not test.blocks:
+        return {}
+    found = {
+        "steal": max(block.steal for block in test.blocks),
+        "preempted_per_s": _preempted_per_s(test.blocks),
+    }
+    with_base = [block for block in test.blocks if block.base is not None]
+    if with_base:
+        head = sum(sum(b.head.cpu_ns) for b in with_base)
+        base = sum(sum(b.base.cpu_ns) for b in with_base if b.base is not None)
+        found["cpu_change"] = head / base - 1 if base else 0.0
+    return found
+
+
+def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
+    seconds = sum(sum(block.head.own_ns) for block in blocks) / 1e9
+    return sum(block.head.preempted for block in blocks) / seconds
+
+
+def write_json(path: Path, content: dict[str, Any]) -> None:
+    """Whole or not at all: written beside, synced, renamed."""
+    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            json.dump(content, file, indent=1, allow_nan=False)
+            file.write("\n")
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except BaseException:
+        os.unlink(name)
+        raise

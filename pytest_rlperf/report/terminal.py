@@ -1,0 +1,143 @@
+"""The run as text for a terminal."""
+
+import statistics
+from collections import Counter
+from collections.abc import Sequence
+
+from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
+from pytest_rlperf.report.export import witnesses
+
+ORDER = (
+    Outcome.REGRESSED,
+    Outcome.FAILED,
+    Outcome.INCONCLUSIVE,
+    Outcome.INCOMPARABLE,
+    Outcome.NO_BASELINE,
+    Outcome.IMPROVED,
+    Outcome.UNCHANGED,
+    Outcome.SKIPPED,
+)
+WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
+WORDS[Outcome.REGRESSED] = "REGRESSED"
+LOUD = frozenset({Outcome.REGRESSED, Outcome.FAILED})
+
+
+def render_summary(run: RunResult) -> str:
+    """ "1 regressed, 8 unchanged": worst first."""
+    counts = Counter(test.verdict.outcome for test in run.tests)
+    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in ORDER if counts[o])
+
+
+def render_table(run: RunResult) -> list[str]:
+    """One line a test, worst first, then the reasons that numbers do not show."""
+    tests = sorted(run.tests, key=_severity_first)
+    head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
+    return _aligned([head, *(_row(test) for test in tests)]) + _remarks(tests)
+
+
+def _severity_first(test: TestResult) -> tuple[int, float]:
+    interval = test.verdict.interval
+    return ORDER.index(test.verdict.outcome), -(interval.change if interval else 0.0)
+
+
+def _time_title(run: RunResult) -> str:
+    return "time a call" if run.against is None else "base → head"
+
+
+def _row(test: TestResult) -> list[str]:
+    v = test.verdict
+    return [
+        WORDS[v.outcome],
+        format_percent(v.interval.change) if v.interval else "",
+        render_interval(v.interval) if v.interval else "",
+        format_percent(v.threshold) if v.threshold and v.outcome in COMPARED else "",
+        format_percent(v.detectable) if v.detectable is not None else "",
+        render_values(test),
+        str(len(test.blocks) or ""),
+        test.nodeid,
+    ]
+
+
+def render_interval(interval: Interval) -> str:
+    return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
+
+
+def render_values(test: TestResult) -> str:
+    """Time a call on both sides, and steps/s where the test declares its steps."""
+    if not test.blocks:
+        return ""
+    head = statistics.median(block.head.call_ns for block in test.blocks)
+    bases = [block.base.call_ns for block in test.blocks if block.base is not None]
+    times = f"{format_time(statistics.median(bases))} → " if bases else ""
+    times += format_time(head)
+    if test.steps is not None:
+        times += f" ({format_rate(test.steps * 1e9 / head)} steps/s)"
+    return times
+
+
+def _remarks(tests: Sequence[TestResult]) -> list[str]:
+    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
+    lines = []
+    for test in tests:
+        v = test.verdict
+        slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
+        if test.failure or test.skipped is not None:
+            continue
+        if v.outcome not in plain or v.label or slower:
+            lines.append(f"{test.nodeid}: {WORDS[v.outcome]}: {v.reason}")
+    return ["", *lines] if lines else []
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell; the last one as it is; empty columns dropped."""
+    keep = [c for c in range(len(rows[0])) if c == 0 or any(row[c] for row in rows[1:])]
+    widths = {c: max(len(row[c]) for row in rows) for c in keep}
+    lines = []
+    for row in rows:
+        cells = [row[c].ljust(widths[c]) for c in keep[:-1]]
+        lines.append("  ".join([*cells, row[keep[-1]]]).rstrip())
+    return lines
+
+
+def render_failure(test: TestResult, against: str | None) -> str:
+    """What the failing test shows: the numbers, the evidence and how to see it again."""
+    if test.failure is not None:
+        return test.failure.text
+    v = test.verdict
+    lines = [_headline(test, against), f"  why: {v.reason}"]
+    if test.blocks:
+        lines.append(f"  time a call: {render_values(test)}, {_measured_how(test)}")
+        lines.append(f"  witnesses: {_witness_line(test)}")
+    lines.append(f"  repeat: {test.repeat_command}")
+    return "\n".join(lines)
+
+
+def _headline(test: TestResult, against: str | None) -> str:
+    v = test.verdict
+    word = WORDS[v.outcome] + (f" ({v.severity.value})" if v.severity else "")
+    if v.interval is None or v.threshold is None:
+        return f"{word}: {test.nodeid}"
+    return (
+        f"{word}: time {format_percent(v.interval.change)} {render_interval(v.interval)} "
+        f"against {against or 'the baseline'}, allowed {format_percent(v.threshold)}"
+    )
+
+
+def _measured_how(test: TestResult) -> str:
+    assert test.plan is not None
+    plan = test.plan
+    calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
+    return f"{len(test.blocks)} blocks of {plan.pairs} {plan.mode.value} pairs, {calls} a slice"
+
+
+def _witness_line(test: TestResult) -> str:
+    found = witnesses(test)
+    parts = [
+        f"steal at most {format_percent(found['steal'], signed=False)}",
+        f"preempted {found['preempted_per_s']:.0f} times/s",
+    ]
+    if "cpu_change" in found:
+        parts.insert(0, f"CPU time {format_percent(found['cpu_change'])}")
+    return ", ".join(parts)

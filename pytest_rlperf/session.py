@@ -1,0 +1,271 @@
+"""What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
+
+import datetime
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+import pytest
+
+from pytest_rlperf.campaign import Benchmark, Campaign
+from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.launch.fingerprint import fingerprint
+from pytest_rlperf.launch.revision import Revision, resolve, working_state
+from pytest_rlperf.markers import spec_of
+from pytest_rlperf.measure.blocks import Blocks
+from pytest_rlperf.measure.pinning import available_cores
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
+from pytest_rlperf.options import Settings, check_categories
+from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.report.progress import ProgressLine
+from pytest_rlperf.report.terminal import render_failure, render_summary, render_table
+from pytest_rlperf.selection import is_performance_test, repeat_command, source_hash
+from pytest_rlperf.staging import staged
+
+NOTHING_COMPARED = 6
+LETTERS = {Outcome.INCONCLUSIVE: "?", Outcome.INCOMPARABLE: "≠", Outcome.NO_BASELINE: "-"}
+OUTCOME_PROPERTY = "rlperf_outcome"
+
+
+class GateSession:
+    """The plugin object of a session that measures."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        _refuse_xdist(config)
+        self._config = config
+        self._settings = settings
+        self._specs: dict[str, Spec] = {}
+        self._run: RunResult | None = None
+        self._notices: tuple[str, ...] = ()
+        self._revision: Revision | None = None
+        if settings.against is not None:
+            self._revision = resolve(config.rootpath, settings.against)
+
+    # -- selecting ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        try:
+            specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
+            check_categories(
+                self._settings.categories, frozenset(s.category or "" for s in specs.values())
+            )
+        except UsageError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+        wanted = self._settings.categories
+        self._specs = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
+        deselected = [item for item in items if item.nodeid not in self._specs]
+        items[:] = [item for item in items if item.nodeid in self._specs]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+
+    # -- running ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        if session.items:
+            try:
+                self._measure(session)
+            except RlperfError as error:
+                raise pytest.UsageError(f"rlperf: {error}") from None
+        return True
+
+    def _measure(self, session: pytest.Session) -> None:
+        cores = available_cores()
+        line = ProgressLine(session.config.get_terminal_writer()._file)
+        begun = time.monotonic()
+        with staged(session, self._settings, self._revision, cores) as (stage, notices):
+            self._notices = notices
+            campaign = Campaign(
+                [self._benchmark(item) for item in session.items],
+                Blocks(stage),
+                partner=self._revision is not None,
+                threshold=self._settings.threshold,
+                budget_s=self._settings.budget_s,
+                cores=len(cores),
+                show=line.show,
+            )
+            interrupted = True
+            try:
+                campaign.run()
+                interrupted = False
+            finally:  # Ctrl+C too: what was measured is kept
+                line.clear()
+                seconds = time.monotonic() - begun
+                self._run = self._result(campaign.results(), cores, seconds, interrupted)
+                self._report_all(session, self._run)
+
+    def _benchmark(self, item: pytest.Item) -> Benchmark:
+        command = repeat_command(item.nodeid, self._settings.against, self._config)
+        return Benchmark(item.nodeid, self._specs[item.nodeid], source_hash(item), command)
+
+    def _result(
+        self,
+        tests: list[TestResult],
+        cores: tuple[int, ...],
+        seconds: float,
+        interrupted: bool,
+    ) -> RunResult:
+        state = working_state(self._config.rootpath)
+        return RunResult(
+            mode="stored" if self._revision is None else "against",
+            against=None if self._revision is None else self._revision.label,
+            commit=state.sha,
+            dirty=state.dirty,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            fingerprint=fingerprint(cores, {n: s.threads for n, s in self._specs.items()}),
+            tests=tuple(tests),
+            seconds=seconds,
+            interrupted=interrupted,
+        )
+
+    # -- reporting ----------------------------------------------------------------------------
+
+    def _report_all(self, session: pytest.Session, run: RunResult) -> None:
+        items = {item.nodeid: item for item in session.items}
+        for test in run.tests:
+            with _logged(items[test.nodeid]):
+                for report in self._reports(items[test.nodeid], test):
+                    session.config.hook.pytest_runtest_logreport(report=report)
+
+    def _reports(self, item: pytest.Item, test: TestResult) -> list[pytest.TestReport]:
+        outcome, text = self._outcome(item, test)
+        seconds = sum(sum(block.head.wall_ns) for block in test.blocks) / 1e9
+        reports = []
+        for when in ("setup", "call", "teardown"):
+            if when == "call":
+                verdict = [(OUTCOME_PROPERTY, test.verdict.outcome.value)]
+                sections = list(test.failure.sections) if test.failure else []
+                reports.append(_report(item, outcome, text, when, sections, seconds, verdict))
+            else:
+                reports.append(_report(item, "passed", None, when, [], 0.0, []))
+        return reports
+
+    def _outcome(self, item: pytest.Item, test: TestResult) -> tuple[str, object]:
+        if test.skipped is not None:
+            path, line, _ = item.location
+            return "skipped", (path, line or 0, test.skipped)
+        if test.verdict.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (
+            self._settings.strict and test.verdict.outcome in UNSURE
+        ):
+            return "failed", render_failure(test, self._run.against if self._run else None)
+        return "passed", None
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        found = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
+        if report.when != "call" or not report.passed or found is None:
+            return None
+        outcome = Outcome(str(found))
+        if outcome in LETTERS:
+            word = outcome.value.replace("_", " ")
+            return word, LETTERS[outcome], word.upper()
+        return None
+
+    def pytest_report_header(self) -> str:
+        s = self._settings
+        partner = f"against {self._revision.label}" if self._revision else "no revision to compare"
+        cores = available_cores()
+        pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
+        allowed = format_percent(s.threshold)
+        return f"rlperf: {partner}, allowed {allowed}, budget {s.budget_s:.0f} s, {pinned}"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        run = self._run
+        if run is None:
+            if self._exit_code(0):
+                terminalreporter.write_line("rlperf: NOTHING WAS COMPARED: no test", red=True)
+            return
+        terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
+        for text in render_table(run):
+            terminalreporter.write_line(text, red=text.startswith("REGRESSED"))
+        for notice in self._notices:
+            terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
+        for advice in self._advice(run):
+            terminalreporter.write_line(advice, yellow=True, bold=True)
+
+    def _advice(self, run: RunResult) -> Iterator[str]:
+        if run.interrupted:
+            yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
+        if run.against is None:
+            yield (
+                "rlperf: NOTHING WAS COMPARED: these are measurements without a partner. "
+                "Compare with a revision: pytest --rlperf --rlperf-against=REF."
+            )
+        elif not _compared(run):
+            yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
+
+    # -- ending -------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        code = self._exit_code(int(exitstatus))
+        session.exitstatus = code
+        if self._run is not None and self._settings.json is not None:
+            write_json(self._settings.json, run_as_dict(self._run, code))
+
+    def _exit_code(self, status: int) -> int:
+        """pytest's own, but for a comparison that was asked for and did not take place."""
+        asked = self._revision is not None or self._settings.strict
+        if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
+            return status if self._run is not None and _compared(self._run) else NOTHING_COMPARED
+        return status
+
+
+def _compared(run: RunResult) -> bool:
+    return any(test.verdict.outcome in COMPARED for test in run.tests)
+
+
+def _refuse_xdist(config: pytest.Config) -> None:
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None):
+        raise UsageError(
+            "measuring and pytest-xdist's -n exclude each other, since parallel tests disturb each "
+            "other's time; run with -n 0, or without -n."
+        )
+
+
+@contextmanager
+def _logged(item: pytest.Item) -> Iterator[None]:
+    hook = item.config.hook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    yield
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _report(
+    item: pytest.Item,
+    outcome: str,
+    longrepr: object,
+    when: str,
+    sections: list[tuple[str, str]],
+    seconds: float,
+    properties: Sequence[tuple[str, object]],
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome=outcome,  # type: ignore[arg-type]
+        longrepr=longrepr,  # type: ignore[arg-type]
+        when=when,  # type: ignore[arg-type]
+        sections=sections,
+        duration=seconds,
+        user_properties=[*item.user_properties, *properties],
+    )
+
+
+def _spans(cores: tuple[int, ...]) -> str:
+    """0, 1, 2, 5 → "0-2,5"."""
+    spans: list[list[int]] = []
+    for core in cores:
+        if spans and core == spans[-1][-1] + 1:
+            spans[-1].append(core)
+        else:
+            spans.append([core])
+    return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
