@@ -4,6 +4,7 @@ unless `--rlperf` asks for it.
 
 import pytest
 
+from pytest_rlperf import hookspecs
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import rlperf as rlperf
 from pytest_rlperf.options import add_options, read_settings
@@ -12,6 +13,10 @@ MARKER_HELP = (
     "rlperf(category, steps, threshold, threads, waits, warmup, iterations, metadata): "
     "how a performance test is measured and judged by `pytest --rlperf`."
 )
+
+
+def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

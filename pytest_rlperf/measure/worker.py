@@ -15,7 +15,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf import hookspecs
 from pytest_rlperf.launch.channel import Channel, ChannelClosed
 from pytest_rlperf.launch.imports import (
     explain,
@@ -63,10 +62,6 @@ class WorkerSession:
         self._assigned: str | None = None
         self._checked_modules = 0
         self._imports: dict[str, Any] = {}
-
-    def pytest_addhooks(self, pluginmanager: pytest.PytestPluginManager) -> None:
-        if not hasattr(pluginmanager.hook, "pytest_rlperf_clock"):
-            pluginmanager.add_hookspecs(hookspecs)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
