@@ -1,0 +1,114 @@
+"""Small stand-ins and ready-made data that many tests share."""
+
+import random
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from hypothesis import settings
+
+from pytest_rlperf.judge.estimate import LogRatios
+from pytest_rlperf.measure.clock import Elapsed
+from pytest_rlperf.model.block import Block, SideBlock
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.verdict import Interval, Outcome, Verdict
+
+examples = settings(max_examples=50, deadline=None)
+"""Of a property: few enough to stay fast, and no deadline, since machines are noisy."""
+
+
+class FakeClock:
+    """Time stands still until the measured function moves it."""
+
+    def __init__(self) -> None:
+        self.wall_ns = self.cpu_ns = self.delay_ns = 0
+        self._start = Elapsed(0, 0, 0)
+
+    def compute(self, ns: int) -> None:
+        self.wall_ns += ns
+        self.cpu_ns += ns
+
+    def sleep(self, ns: int) -> None:
+        self.wall_ns += ns
+
+    def wait_for_core(self, ns: int) -> None:
+        self.wall_ns += ns
+        self.delay_ns += ns
+
+    def start(self) -> None:
+        self._start = Elapsed(self.wall_ns, self.cpu_ns, self.delay_ns)
+
+    def stop(self) -> Elapsed:
+        wall, cpu, delay = self._start
+        return Elapsed(self.wall_ns - wall, self.cpu_ns - cpu, self.delay_ns - delay)
+
+
+class FakeChannel:
+    """Keeps what was sent, and answers as told."""
+
+    def __init__(self, answers: Iterable[str] = ()) -> None:
+        self.sent: list[dict[str, Any]] = []
+        self._answers = deque(answers)
+
+    def send(self, message: dict[str, Any]) -> None:
+        self.sent.append(message)
+
+    def receive(self) -> dict[str, Any]:
+        return {"do": self._answers.popleft()}
+
+    @property
+    def events(self) -> list[str]:
+        return [message["event"] for message in self.sent]
+
+
+def noisy_ratios(rng: random.Random, number: int, change: float, spread: float) -> list[LogRatios]:
+    """Blocks around a log-change, in which the sums agree with the median."""
+    medians = [rng.gauss(change, spread) for _ in range(number)]
+    return [LogRatios(median, median + rng.gauss(0, spread / 10)) for median in medians]
+
+
+def side(own_ns: Sequence[int], **fields: Any) -> SideBlock:
+    times = tuple(own_ns)
+    return replace(SideBlock(own_ns=times, wall_ns=times, cpu_ns=times, calls=1), **fields)
+
+
+def block(head: Sequence[int], base: Sequence[int] | None, **fields: Any) -> Block:
+    return replace(Block(side(head), None if base is None else side(base), core=0), **fields)
+
+
+def verdict(
+    outcome: Outcome = Outcome.UNCHANGED,
+    reason: str = "within the allowed +5.0 %",
+    change: tuple[float, float, float] | None = None,
+    **fields: Any,
+) -> Verdict:
+    interval = None if change is None else Interval(*change)
+    return replace(Verdict(outcome, reason, threshold=0.05, interval=interval), **fields)
+
+
+def a_test(nodeid: str = "test_a.py::test_a", **fields: Any) -> TestResult:
+    plain = TestResult(
+        nodeid=nodeid,
+        spec=Spec(),
+        verdict=verdict(),
+        plan=Plan(Mode.SLICED, calls=1, pairs=2, warmup=1),
+        repeat_command=f"pytest --rlperf {nodeid}",
+    )
+    return replace(plain, **fields)
+
+
+def run_result(*tests: TestResult, **fields: Any) -> RunResult:
+    plain = RunResult(
+        mode="against",
+        against="main (1a2b3c4)",
+        commit="f" * 40,
+        dirty=False,
+        created="2030-01-02T03:04:05+00:00",
+        fingerprint={"cpu": "Some CPU"},
+        tests=tests,
+        seconds=12.3456,
+    )
+    return replace(plain, **fields)

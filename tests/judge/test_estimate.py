@@ -1,0 +1,129 @@
+"""Block values to an interval: against a naive oracle, by coverage, and by what must not matter."""
+
+import math
+import random
+from collections.abc import Callable
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.judge.decide import LOOKS
+from pytest_rlperf.judge.estimate import (
+    LEAST_BLOCKS,
+    TRIMMED_SHARE,
+    Estimate,
+    estimate,
+    log_ratios,
+)
+from tests.factories import block, examples
+
+RUNS = 2000
+
+samples = st.lists(st.floats(-1, 1), min_size=LEAST_BLOCKS, max_size=40)
+
+
+def naive(values: list[float]) -> Estimate:
+    """Tukey and McLaughlin word by word: the ends are cut for the mean, moved in for the spread."""
+    left, cut = sorted(values), int(len(values) * TRIMMED_SHARE)
+    for _ in range(cut):
+        left.remove(min(left))
+        left.remove(max(left))
+    n, h = len(values), len(left)
+    clipped = [min(max(value, left[0]), left[-1]) for value in values]
+    centre = sum(clipped) / n
+    squares = sum((value - centre) ** 2 for value in clipped)
+    return Estimate(sum(left) / h, math.sqrt(squares / (h * (h - 1))), h - 1)
+
+
+@examples
+@given(samples)
+def test_it_is_the_trimmed_mean_with_the_winsorised_error(values: list[float]):
+    found, expected = estimate(values), naive(values)
+    assert found.mean == pytest.approx(expected.mean, abs=1e-12)
+    assert found.error == pytest.approx(expected.error, abs=1e-9)
+    assert found.freedom == expected.freedom
+
+
+@examples
+@given(samples, st.floats(-5, 5))
+def test_a_shift_of_all_blocks_shifts_the_mean_and_nothing_else(values: list[float], by: float):
+    here, there = estimate(values), estimate([value + by for value in values])
+    assert there.mean == pytest.approx(here.mean + by, abs=1e-9)
+    assert there.error == pytest.approx(here.error, abs=1e-7)
+
+
+@examples
+@given(samples)
+def test_swapping_the_sides_turns_the_sign_and_nothing_else(values: list[float]):
+    here, there = estimate(values), estimate([-value for value in values])
+    assert there.mean == pytest.approx(-here.mean, abs=1e-12)
+    assert there.error == pytest.approx(here.error, abs=1e-12)
+
+
+@examples
+@given(samples, st.randoms())
+def test_the_order_of_blocks_does_not_matter(values: list[float], rng: random.Random):
+    shuffled = values[:]
+    rng.shuffle(shuffled)
+    assert estimate(shuffled) == estimate(values)
+
+
+def test_one_wild_block_of_many_moves_the_interval_little():
+    quiet = [0.001 * k for k in range(-5, 6)]
+    assert estimate([*quiet, 0.5]).bound(0.99) < 0.02
+    assert estimate([*quiet, -0.5]).bound(0.01) > -0.02
+
+
+@pytest.mark.parametrize("number", range(LEAST_BLOCKS))
+def test_too_few_blocks_have_no_interval(number: int):
+    with pytest.raises(ValueError, match=f"at least {LEAST_BLOCKS} blocks, not {number}"):
+        estimate([0.0] * number)
+
+
+def test_zero_is_excluded_only_where_the_two_sided_interval_lies_beside_it():
+    found = Estimate(mean=1.0, error=0.5, freedom=10)  # table: t is 1.812 at 90 %, 2.228 at 95 %
+    assert found.excludes_zero(0.90)
+    assert not found.excludes_zero(0.95)
+
+
+def normal(rng: random.Random) -> float:
+    return rng.gauss(0, 0.01)
+
+
+def heavy_tailed(rng: random.Random) -> float:
+    """One block in 40 had bad luck with its layout, on either side."""
+    return rng.choice((-0.5, 0.5)) if rng.random() < 0.025 else rng.gauss(0, 0.01)
+
+
+@pytest.mark.parametrize("blocks", [LOOKS[0], LOOKS[-1]])
+@pytest.mark.parametrize("draw", [normal, heavy_tailed])
+def test_the_one_percent_limit_is_missed_in_one_percent(
+    draw: Callable[[random.Random], float], blocks: int
+):
+    rng = random.Random(f"coverage {blocks}")
+    found = [estimate([draw(rng) for _ in range(blocks)]) for _ in range(RUNS)]
+    too_high = sum(e.bound(0.01) > 0 for e in found)
+    too_low = sum(e.bound(0.99) < 0 for e in found)
+    five_sigma = 5 * math.sqrt(RUNS * 0.01 * 0.99)
+    assert max(too_high, too_low) < RUNS * 0.01 + five_sigma
+    assert min(too_high, too_low) > 0  # an interval that never misses is wider than it claims
+
+
+def test_an_evenly_slower_head_shows_in_the_median_and_in_the_sums():
+    slower = [110, 220, 330, 440]
+    found = log_ratios(block(slower, [100, 200, 300, 400]))
+    assert found.median == pytest.approx(math.log(1.1))
+    assert found.total == pytest.approx(math.log(1.1))
+
+
+def test_a_slowdown_in_every_fourth_slice_is_seen_by_the_sums_alone():
+    found = log_ratios(block([100, 100, 100, 150] * 10, [100] * 40))
+    assert found.median == 0
+    assert found.total == pytest.approx(math.log(1.125))
+
+
+def test_one_disturbed_slice_moves_the_sums_and_leaves_the_median_alone():
+    found = log_ratios(block([100] * 39 + [10_000], [100] * 40))
+    assert found.median == 0
+    assert found.total == pytest.approx(math.log(3.475))
