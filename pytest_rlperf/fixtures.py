@@ -10,6 +10,8 @@ from pytest_rlperf.errors import FixtureError
 if TYPE_CHECKING:
     from pytest_rlperf.measure.player import Player, Work
 
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
 
 class Rlperf:
     """Measures one function a test. Calling it returns what the function returned last."""

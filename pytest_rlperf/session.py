@@ -151,7 +151,7 @@ class GateSession:
     def _outcome(self, item: pytest.Item, test: TestResult) -> tuple[str, object]:
         if test.skipped is not None:
             path, line, _ = item.location
-            return "skipped", (path, line or 0, test.skipped)
+            return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
         if test.verdict.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (
             self._settings.strict and test.verdict.outcome in UNSURE
         ):
@@ -182,6 +182,7 @@ class GateSession:
             if self._exit_code(0):
                 terminalreporter.write_line("rlperf: NOTHING WAS COMPARED: no test", red=True)
             return
+        terminalreporter.ensure_newline()
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
         for text in render_table(run):
             terminalreporter.write_line(text, red=text.startswith("REGRESSED"))

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from numbers import Real
 from typing import Any
 
-from pytest_rlperf.errors import FixtureError, PartnerGone
+from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout
 from pytest_rlperf.measure.clock import Clock, Elapsed
@@ -22,6 +22,13 @@ OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
 
 BATON_SHARE = 0.8
+
+MANY_CALLS = (
+    "rlperf calls this function many times over; if it raises at a later call only, give every "
+    "call fresh state: rlperf.measure(func, setup=...)."
+)
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 Work = Callable[[Any], Mapping[str, float]] | Mapping[str, float] | None
 
@@ -47,6 +54,7 @@ class Player:
         self._baton = baton
         self._assignment: Assignment | None = None
         self._played = self._abandoned = False
+        self._advice: str | None = None
         self._overhead_ns: float | None = None
 
     @property
@@ -58,9 +66,15 @@ class Player:
         """The partner left in the middle of the slices: this side is not to blame."""
         return self._abandoned
 
+    @property
+    def advice(self) -> str | None:
+        """What to do where the measured function raised."""
+        return self._advice
+
     def begin(self, assignment: Assignment) -> None:
         self._assignment = assignment
         self._played = self._abandoned = False
+        self._advice = None
 
     def play(self, calls: Calls, work: Work, steps: int | None) -> Any:
         if self._assignment is None:
@@ -69,11 +83,20 @@ class Player:
                 "of a wider scope."
             )
         self._played = True
-        if self._assignment.plan is None:
-            seen, result = scout.scout(calls, self._clock)
-            self._say("scouted", **seen, work=counts(work, result), steps=steps)
-            return result
-        return self._play_block(self._assignment, self._assignment.plan, calls, work, steps)
+        try:
+            return self._play(self._assignment, calls, work, steps)
+        except RlperfError:
+            raise
+        except Exception:
+            self._advice = MANY_CALLS
+            raise
+
+    def _play(self, assignment: Assignment, calls: Calls, work: Work, steps: int | None) -> Any:
+        if assignment.plan is not None:
+            return self._play_block(assignment, assignment.plan, calls, work, steps)
+        seen, result = scout.scout(calls, self._clock)
+        self._say("scouted", **seen, work=counts(work, result), steps=steps)
+        return result
 
     def _play_block(
         self, assignment: Assignment, plan: Plan, calls: Calls, work: Work, steps: int | None

@@ -30,11 +30,14 @@ from pytest_rlperf.model.job import Job
 from pytest_rlperf.model.plan import Plan
 
 PLAYER = pytest.StashKey[Player]()
+PR_SET_PDEATHSIG = 1
+"""Of prctl(2): the signal this process gets when its parent ends."""
 
 
 def work(data: Mapping[str, Any]) -> int:
     """Run the session; returns the process's exit status."""
     job = Job.from_dict(data)
+    _end_with_the_controller()
     if hasattr(signal, "SIGUSR1"):  # the controller asks for stacks before it kills
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     channel = Channel(_socket(job.channel_fd))
@@ -45,6 +48,14 @@ def work(data: Mapping[str, Any]) -> int:
         return int(pytest.main(list(job.pytest_args), plugins=[WorkerSession(job, channel, baton)]))
     except ChannelClosed:
         return 3  # the controller is gone, and with it the reason to go on
+
+
+def _end_with_the_controller() -> None:
+    """Even in the middle of a call that never returns, which no message could reach."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 def _socket(fd: int) -> socket.socket:
@@ -59,7 +70,7 @@ class WorkerSession:
         self._job = job
         self._channel = channel
         self._baton = baton
-        self._assigned: str | None = None
+        self._player: Player | None = None
         self._checked_modules = 0
         self._imports: dict[str, Any] = {}
 
@@ -82,7 +93,7 @@ class WorkerSession:
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         clock: Clock | None = session.config.hook.pytest_rlperf_clock(config=session.config)
         player = Player(self._channel, clock or SystemClock(), self._job.side, self._baton)
-        session.config.stash[PLAYER] = player
+        session.config.stash[PLAYER] = self._player = player
         items = {item.nodeid: item for item in session.items}
         # What was imported stays: collecting it again before every test took longer than the test.
         gc.collect()
@@ -103,7 +114,6 @@ class WorkerSession:
         pin(cores)
         plan = None if order["plan"] is None else Plan.from_dict(order["plan"])
         player.begin(Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores))
-        self._assigned = item.nodeid
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self._channel.send(
             {
@@ -130,13 +140,21 @@ class WorkerSession:
         return self._imports
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.outcome != "passed" and self._assigned:
+        if report.outcome != "passed" and self._player is not None:
             self._channel.send(
                 {
                     "event": report.outcome,
                     "nodeid": report.nodeid,
                     "when": report.when,
-                    "text": report.longreprtext,
+                    "text": _text(report, self._player.advice),
                     "sections": [list(section) for section in report.sections],
                 }
             )
+
+
+def _text(report: pytest.TestReport, advice: str | None) -> str:
+    """The traceback with what to do about it, or the bare reason of a skip."""
+    if report.skipped and isinstance(report.longrepr, tuple):
+        return report.longrepr[2].removeprefix("Skipped: ")
+    text = report.longreprtext
+    return f"{text}\n\n{advice}" if advice and report.when == "call" else text
