@@ -17,7 +17,11 @@ from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import Failure, TestResult
 from pytest_rlperf.model.spec import Spec
 
-SCOUT_DEADLINE_S = 120.0
+SCOUT_DEADLINE_S = (30.0, 120.0)
+"""At least and at most, for one test; the budget decides between them."""
+BLOCK_DEADLINE_S = 20.0
+SLOWEST = 20
+"""A test of a block gets this time, and this many times what it should take."""
 SOLO_BLOCKS = 5
 """Without a partner there is no verdict to reach: enough blocks to show value and spread."""
 
@@ -127,7 +131,7 @@ class Campaign:
                 t.benchmark.nodeid,
                 t.plan,
                 t.benchmark.spec.threads,
-                20 + 20 * block_seconds(t.plan, t.seen),
+                BLOCK_DEADLINE_S + SLOWEST * block_seconds(t.plan, t.seen),
             )
             for t in self.tracks.values()
             if t.open and t.plan is not None and t.seen is not None
@@ -140,7 +144,8 @@ class Campaign:
         return self._budget_s - (self._clock() - self._begun)
 
     def _scout_deadline(self) -> float:
-        return max(30.0, min(SCOUT_DEADLINE_S, self._budget_s))
+        least, most = SCOUT_DEADLINE_S
+        return max(least, min(most, self._budget_s))
 
     # -- taking what a block gave -----------------------------------------------------------
 
