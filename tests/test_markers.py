@@ -1,0 +1,108 @@
+"""`@pytest.mark.rlperf(...)`: what it accepts, and one sentence for what it does not."""
+
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.markers import CHECKS, spec_from, spec_of
+from pytest_rlperf.model.spec import KEYWORDS, Spec
+
+NODE = "test_a.py::test_a"
+
+
+def test_every_keyword_reaches_the_spec():
+    keywords: dict[str, Any] = {
+        "category": "agents",
+        "steps": 100,
+        "threshold": 0.02,
+        "threads": 2,
+        "waits": True,
+        "warmup": 0,
+        "iterations": 5,
+        "metadata": {"env": "Chain"},
+    }
+    assert keywords.keys() == set(KEYWORDS)
+    assert spec_from(keywords, NODE) == Spec(**keywords)
+
+
+def test_every_keyword_is_checked():
+    assert CHECKS.keys() == set(KEYWORDS)
+
+
+def test_without_keywords_the_defaults_hold():
+    assert spec_from({}, NODE) == Spec()
+
+
+def test_a_threshold_may_be_written_in_percent():
+    assert spec_from({"threshold": "2%"}, NODE).threshold == pytest.approx(0.02)
+
+
+def test_an_unknown_keyword_is_named_and_the_nearest_one_suggested():
+    with pytest.raises(UsageError, match=f"^{NODE}: .* no keyword 'treshold'; .*'threshold'"):
+        spec_from({"treshold": "5%"}, NODE)
+
+
+def test_an_unknown_keyword_that_resembles_none_gets_them_all_listed():
+    with pytest.raises(UsageError, match="no keyword 'xyzzy'; it takes category, steps, "):
+        spec_from({"xyzzy": 1}, NODE)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("category", 3),
+        ("steps", 0),
+        ("steps", 1.5),
+        ("steps", True),
+        ("threshold", ["5%"]),
+        ("threads", 0),
+        ("threads", "2"),
+        ("waits", 1),
+        ("warmup", -1),
+        ("iterations", 0),
+        ("metadata", [1]),
+    ],
+)
+def test_a_value_that_does_not_fit_is_named_with_its_keyword(name: str, value: object):
+    with pytest.raises(UsageError) as caught:
+        spec_from({name: value}, NODE)
+    assert str(caught.value).startswith(f"{NODE}: rlperf({name}={value!r}) is not ")
+
+
+@pytest.mark.parametrize("value", ["fast", "0%", 5, -0.1])
+def test_a_threshold_that_allows_nothing_sensible_is_refused(value: object):
+    with pytest.raises(UsageError, match=f"^{NODE}: threshold is "):
+        spec_from({"threshold": value}, NODE)
+
+
+def test_the_closest_marker_wins_keyword_by_keyword(pytester: pytest.Pytester):
+    item = pytester.getitem(
+        """
+        import pytest
+
+        pytestmark = pytest.mark.rlperf(category="module", steps=1, threads=2)
+
+        @pytest.mark.rlperf(category="class", steps=2)
+        class TestA:
+            @pytest.mark.rlperf(category="function")
+            def test_a(self): ...
+        """,
+        "test_a",
+    )
+    assert spec_of(item) == Spec(category="function", steps=2, threads=2)
+
+
+def test_a_positional_argument_is_refused_with_a_keyword_to_write(pytester: pytest.Pytester):
+    item = pytester.getitem(
+        """
+        import pytest
+
+        @pytest.mark.rlperf("agents")
+        def test_func(): ...
+        """
+    )
+    with pytest.raises(
+        UsageError, match="keywords only, and got 'agents'; write category='agents'"
+    ):
+        spec_of(item)
