@@ -121,5 +121,11 @@ def checked_file(path: Path) -> Path:
 def check_categories(wanted: frozenset[str], known: frozenset[str]) -> None:
     for name in sorted(wanted - known):
         near = difflib.get_close_matches(name, known, n=1)
-        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(sorted(known))}."
+        hint = f"did you mean {near[0]!r}?" if near else _known_categories(known)
         raise UsageError(f"no selected test has the category {name!r}; {hint}")
+
+
+def _known_categories(known: frozenset[str]) -> str:
+    if known:
+        return f"there are {', '.join(sorted(known))}."
+    return "none has one, so mark some with @pytest.mark.rlperf(category=...)."

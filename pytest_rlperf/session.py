@@ -52,9 +52,8 @@ class GateSession:
     ) -> None:
         try:
             specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
-            check_categories(
-                self._settings.categories, frozenset(s.category or "" for s in specs.values())
-            )
+            known = frozenset(s.category for s in specs.values() if s.category is not None)
+            check_categories(self._settings.categories, known)
         except UsageError as error:
             raise pytest.UsageError(f"rlperf: {error}") from None
         wanted = self._settings.categories
@@ -138,15 +137,14 @@ class GateSession:
     def _reports(self, item: pytest.Item, test: TestResult) -> list[pytest.TestReport]:
         outcome, text = self._outcome(item, test)
         seconds = sum(sum(block.head.wall_ns) for block in test.blocks) / 1e9
-        reports = []
-        for when in ("setup", "call", "teardown"):
-            if when == "call":
-                verdict = [(OUTCOME_PROPERTY, test.verdict.outcome.value)]
-                sections = list(test.failure.sections) if test.failure else []
-                reports.append(_report(item, outcome, text, when, sections, seconds, verdict))
-            else:
-                reports.append(_report(item, "passed", None, when, [], 0.0, []))
-        return reports
+        verdict = [(OUTCOME_PROPERTY, test.verdict.outcome.value)]
+        sections = list(test.failure.sections) if test.failure else []
+        return [
+            _report(item, "passed", None, "setup", [], 0.0, []),
+            _report(item, outcome, text, "call", sections, seconds, verdict),
+            # JUnit takes the properties of a test from its last report.
+            _report(item, "passed", None, "teardown", [], 0.0, verdict),
+        ]
 
     def _outcome(self, item: pytest.Item, test: TestResult) -> tuple[str, object]:
         if test.skipped is not None:
