@@ -1,0 +1,131 @@
+"""The length and nature of a call choose how it is measured."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.measure.planning import (
+    CONCURRENT_PAIRS,
+    LIVE_PAIRS,
+    SETUP_CALLS_MAX,
+    SLICE_NS,
+    SLICED_PAIRS,
+    block_seconds,
+    choose_plan,
+)
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
+from tests.factories import examples
+
+US, MS, S = 1e3, 1e6, 1e9
+CORES = 4
+
+
+def seen(call_ns: float, cpu_share: float = 1.0, processes: int = 1) -> Scouted:
+    return Scouted(call_ns, first_ns=2 * call_ns, cpu_share=cpu_share, processes=processes)
+
+
+def plan(call_ns: float, spec: Spec | None = None, cores: int = CORES) -> Plan:
+    return choose_plan(seen(call_ns), spec or Spec(), cores)
+
+
+@pytest.mark.parametrize(
+    ("call_ns", "mode"),
+    [
+        (100, Mode.SLICED),
+        (1 * US, Mode.SLICED),
+        (1 * MS, Mode.SLICED),
+        (10 * MS, Mode.CONCURRENT),
+        (0.5 * S, Mode.CONCURRENT),
+        (30 * S, Mode.CONCURRENT),
+    ],
+)
+def test_short_calls_take_turns_and_long_ones_run_together(call_ns: float, mode: Mode):
+    assert plan(call_ns).mode is mode
+
+
+@pytest.mark.parametrize("call_ns", [100, 1 * US, 50 * US, 1 * MS])
+def test_a_slice_holds_as_many_calls_as_fill_a_turn(call_ns: float):
+    found = plan(call_ns)
+    assert found.calls * call_ns == pytest.approx(SLICE_NS)
+    assert SLICED_PAIRS[0] <= found.pairs <= SLICED_PAIRS[1]
+
+
+@pytest.mark.parametrize(("call_ns", "fewest"), [(0.5 * S, CONCURRENT_PAIRS[0]), (30 * S, 1)])
+def test_a_long_call_is_a_slice_of_its_own_and_gets_few_of_them(call_ns: float, fewest: int):
+    found = plan(call_ns)
+    assert (found.calls, found.pairs) == (1, fewest)
+
+
+def test_an_immeasurably_short_call_still_gets_a_plan():
+    assert plan(0.0).calls == pytest.approx(SLICE_NS)
+
+
+def test_setup_bounds_the_states_that_are_alive_at_once():
+    fresh = replace(seen(100), has_setup=True)
+    assert choose_plan(fresh, Spec(), CORES).calls == SETUP_CALLS_MAX
+
+
+@pytest.mark.parametrize("call_ns", [100, 0.7 * MS, 10 * MS, 2 * S])
+@pytest.mark.parametrize("iterations", [1, 10, 1000])
+def test_declared_iterations_are_made_with_less_than_a_slice_too_many(
+    call_ns: float, iterations: int
+):
+    found = plan(call_ns, Spec(iterations=iterations))
+    assert iterations <= found.calls * found.pairs < iterations + found.calls
+
+
+def test_a_test_that_waits_by_design_takes_turns_and_is_judged_on_wall_time():
+    found = plan(50 * MS, Spec(waits=True))
+    assert found.mode is Mode.SLICED
+    assert found.wall
+
+
+def test_a_call_that_is_seen_to_wait_takes_turns():
+    found = choose_plan(seen(50 * MS, cpu_share=0.3), Spec(), CORES)
+    assert found.mode is Mode.SLICED
+    assert not found.wall
+
+
+@pytest.mark.parametrize(("threads", "cores"), [(1, 1), (2, 2), (8, CORES)])
+def test_a_test_gets_as_many_cores_as_threads_while_there_are_some(threads: int, cores: int):
+    found = plan(10 * MS, Spec(threads=threads))
+    assert found.cores == cores
+    assert found.mode is (Mode.CONCURRENT if threads == 1 else Mode.SLICED)
+
+
+@pytest.mark.parametrize(("processes", "cores"), [(2, 2), (9, CORES)])
+def test_a_test_with_several_processes_plays_with_live_jobs(processes: int, cores: int):
+    found = choose_plan(seen(10 * MS, processes=processes), Spec(), CORES)
+    assert (found.mode, found.cores) == (Mode.LIVE, cores)
+    assert LIVE_PAIRS[0] <= found.pairs <= LIVE_PAIRS[1]
+
+
+def test_where_nothing_can_be_pinned_long_calls_take_turns_too():
+    found = plan(50 * MS, cores=0)
+    assert (found.mode, found.cores) == (Mode.SLICED, 1)
+
+
+def test_the_declared_warm_up_is_kept():
+    assert plan(1 * MS, Spec(warmup=5)).warmup == 5
+
+
+@examples
+@given(st.floats(1, 60 * S), st.floats(0, 1), st.integers(1, 64), st.booleans(), st.integers(0, 64))
+def test_whatever_is_seen_there_is_a_plan_of_bounded_length(
+    call_ns: float, cpu_share: float, processes: int, has_setup: bool, cores: int
+):
+    facts = replace(seen(call_ns, cpu_share, processes), has_setup=has_setup)
+    found = choose_plan(facts, Spec(), cores)
+    slices_s = 2 * found.calls * found.pairs * call_ns / S
+    assert slices_s <= max(2.0, 2 * SLICED_PAIRS[0] * call_ns / S)
+    assert math.isfinite(block_seconds(found, facts))
+
+
+def test_a_blocks_expected_time_counts_both_sides_slices_and_warm_up():
+    found = Plan(Mode.SLICED, calls=2, pairs=9, warmup=3)
+    # 20 calls a side in slices, one of them untimed, 3 to warm up, and the slow first call.
+    assert block_seconds(found, seen(10 * MS)) == pytest.approx(2 * 23 * 0.01 + 0.02)

@@ -1,0 +1,226 @@
+"""One side's part in a benchmark: what it plays, and what it tells the controller."""
+
+import gc
+import socket
+import threading
+from collections.abc import Iterator
+from typing import Any, cast
+
+import pytest
+
+from pytest_rlperf.errors import FixtureError, PartnerGone
+from pytest_rlperf.launch.channel import Channel
+from pytest_rlperf.measure import scout
+from pytest_rlperf.measure.clock import Elapsed
+from pytest_rlperf.measure.loop import Calls
+from pytest_rlperf.measure.player import Assignment, Player, counts, own_ns
+from pytest_rlperf.measure.turns import Baton
+from pytest_rlperf.model.job import BASE, HEAD
+from pytest_rlperf.model.plan import Mode, Plan
+from tests.factories import FakeChannel, FakeClock
+
+NODE = "test_a.py::test_a"
+PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
+MS = 10**6
+
+
+@pytest.fixture(autouse=True)
+def thawed() -> Iterator[None]:
+    """Slices freeze what is alive; these are played in the process of the tests."""
+    yield
+    gc.unfreeze()
+
+
+def player(
+    channel: FakeChannel,
+    clock: FakeClock | None = None,
+    plan: Plan | None = PLAN,
+    side: int = HEAD,
+    baton: Baton | None = None,
+) -> Player:
+    made = Player(cast(Channel, channel), clock or FakeClock(), side, baton or Baton(None))
+    made.begin(Assignment(NODE, plan, seed=1, deadline_s=30.0, cores=()))
+    return made
+
+
+def test_a_block_is_announced_let_go_and_reported():
+    channel, clock, calls = FakeChannel(["go"]), FakeClock(), []
+
+    def work() -> int:
+        calls.append(channel.events)
+        clock.compute(100)
+        return len(calls)
+
+    result = player(channel, clock).play(Calls(work), {"updates": 7}, steps=50)
+    assert channel.events == ["ready", "measured"]
+    assert result == len(calls)
+    assert channel.sent[-1] == {
+        "event": "measured",
+        "nodeid": NODE,
+        "own_ns": [200, 200, 200],
+        "wall_ns": [200, 200, 200],
+        "cpu_ns": [200, 200, 200],
+        "preempted": channel.sent[-1]["preempted"],
+        "work": {"updates": 7.0},
+        "steps": 50,
+    }
+
+
+def test_warm_up_and_one_untimed_slice_come_before_the_first_turn():
+    channel, early = FakeChannel(["go"]), []
+    player(channel).play(Calls(lambda: early.append(not channel.sent)), None, None)
+    assert early.count(True) == PLAN.warmup + PLAN.calls
+    assert early.count(False) == PLAN.pairs * PLAN.calls
+
+
+def test_the_wait_for_a_core_is_left_out_of_own_time_and_kept_in_wall_time():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+
+    def work() -> None:
+        clock.compute(100)
+        clock.wait_for_core(400)
+
+    player(channel, clock).play(Calls(work), None, None)
+    assert channel.sent[-1]["own_ns"] == [200] * 3
+    assert channel.sent[-1]["wall_ns"] == [1000] * 3
+
+
+def test_a_side_whose_partner_cannot_play_stands_aside():
+    channel, clock = FakeChannel(["alone"]), FakeClock()
+    made = player(channel, clock)
+    made.play(Calls(lambda: clock.compute(1)), None, None)
+    assert channel.events == ["ready"]
+    assert clock.wall_ns == PLAN.warmup + PLAN.calls
+    assert made.played
+
+
+def test_without_a_plan_it_scouts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scout, "CHILD_WATCH_S", 0.0)
+    channel, clock = FakeChannel(), FakeClock()
+    made = player(channel, clock, plan=None)
+    made.play(Calls(lambda: clock.compute(20 * MS)), {"updates": 3}, steps=5)
+    (said,) = channel.sent
+    assert said["event"] == "scouted"
+    assert (said["nodeid"], said["call_ns"]) == (NODE, 20 * MS)
+    assert (said["work"], said["steps"]) == ({"updates": 3.0}, 5)
+
+
+def test_playing_is_remembered_until_the_next_test_begins():
+    made = player(FakeChannel(["go"]))
+    assert not made.played
+    made.play(Calls(lambda: None), None, None)
+    assert made.played
+    made.begin(Assignment("test_b.py::test_b", PLAN, 1, 30.0, ()))
+    assert not made.played
+
+
+def test_a_call_outside_of_a_test_is_refused():
+    idle = Player(cast(Channel, FakeChannel()), FakeClock(), HEAD, Baton(None))
+    with pytest.raises(FixtureError, match="outside of a test; call it in the test body"):
+        idle.play(Calls(lambda: None), None, None)
+
+
+class BothReady(FakeChannel):
+    """Lets a side go when its partner is ready too, as the controller does."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        super().__init__(["go"])
+        self._barrier = barrier
+
+    def receive(self) -> dict[str, Any]:
+        self._barrier.wait(30.0)
+        return super().receive()
+
+
+def play_both(mode: Mode, head_fails_at: int | None = None) -> tuple[list[Player], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players and what each met."""
+    plan = Plan(mode, calls=1, pairs=5, warmup=1)
+    barrier = threading.Barrier(2)
+    channels = [BothReady(barrier), BothReady(barrier)]
+    met: list[Any] = [None, None]
+
+    def run(side: int, calls: Calls) -> None:
+        try:
+            players[side].play(calls, None, None)
+            met[side] = channels[side].sent[-1]
+        except Exception as error:
+            met[side] = error
+
+    def fail_in_time() -> None:
+        calls_made.append(1)
+        if len(calls_made) == head_fails_at:
+            raise ValueError("third call")
+
+    calls_made: list[int] = []
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        players = [
+            player(channels[HEAD], plan=plan, side=HEAD, baton=Baton(ours)),
+            player(channels[BASE], plan=plan, side=BASE, baton=Baton(theirs)),
+        ]
+        sides = [(HEAD, Calls(fail_in_time)), (BASE, Calls(lambda: None))]
+        threads = [threading.Thread(target=run, args=side, daemon=True) for side in sides]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30.0)
+    return players, met
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
+    players, met = play_both(mode)
+    assert [len(said["own_ns"]) for said in met] == [5, 5]
+    assert not any(made.abandoned for made in players)
+
+
+@pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
+def test_a_side_that_raises_in_a_slice_is_to_blame_and_its_partner_is_abandoned(mode: Mode):
+    (head, base), (head_met, base_met) = play_both(mode, head_fails_at=3)
+    assert isinstance(head_met, ValueError)
+    assert isinstance(base_met, PartnerGone)
+    assert (head.abandoned, base.abandoned) == (False, True)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "calls", "wall", "overhead_ns", "expected"),
+    [
+        (Elapsed(1000, 800, 200), 1, False, 0.0, 800),
+        (Elapsed(1000, 800, 200), 1, True, 0.0, 1000),
+        (Elapsed(1000, 1000, 0), 50, False, 10.0, 500),
+        (Elapsed(1000, 1000, 0), 100, False, 10.0, 1),
+        (Elapsed(1000, 1000, 0), 100, False, 99.0, 1),
+    ],
+)
+def test_the_judged_time_is_without_the_loops_own_and_never_zero(
+    elapsed: Elapsed, calls: int, wall: bool, overhead_ns: float, expected: int
+):
+    plan = Plan(Mode.SLICED, calls=calls, pairs=1, warmup=0, wall=wall)
+    assert own_ns(elapsed, plan, overhead_ns) == expected
+
+
+@pytest.mark.parametrize(
+    ("work", "found"),
+    [
+        (None, {}),
+        ({}, {}),
+        ({"updates": 3, "loss": 0.5}, {"updates": 3.0, "loss": 0.5}),
+        (lambda result: {"length": len(result)}, {"length": 4.0}),
+    ],
+)
+def test_work_is_a_mapping_of_counts_or_a_function_of_the_result(work: Any, found: Any):
+    assert counts(work, "four") == found
+
+
+@pytest.mark.parametrize("work", [lambda result: 3, lambda result: None, [("a", 1)]])
+def test_work_that_is_no_mapping_is_refused_with_an_example(work: Any):
+    with pytest.raises(
+        FixtureError, match=r'mapping of counts, not .*return .*\{"updates": 1000\}'
+    ):
+        counts(work, None)
+
+
+def test_a_count_that_is_no_number_is_named():
+    work: Any = {"updates": 1, "name": "x"}
+    with pytest.raises(FixtureError, match=r"work\['name'\] is str, not a number"):
+        counts(work, None)

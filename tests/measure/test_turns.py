@@ -1,0 +1,129 @@
+"""Two sides pass the baton over a real socket; each side is a thread here."""
+
+import socket
+import threading
+from collections.abc import Callable, Iterator
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.errors import PartnerGone
+from pytest_rlperf.measure import turns
+from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
+from tests.factories import examples
+
+PATIENCE_S = 30.0
+
+
+@pytest.fixture
+def sockets() -> Iterator[tuple[socket.socket, socket.socket]]:
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        yield ours, theirs
+
+
+@pytest.fixture
+def batons(sockets: tuple[socket.socket, socket.socket]) -> tuple[Baton, Baton]:
+    pair = Baton(sockets[0]), Baton(sockets[1])
+    for baton in pair:
+        baton.reset(PATIENCE_S)
+    return pair
+
+
+def both(play: Callable[[int], None]) -> None:
+    """Run `play` for both sides at once."""
+    threads = [threading.Thread(target=play, args=(side,), daemon=True) for side in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(PATIENCE_S)
+        assert not thread.is_alive()
+
+
+@examples
+@given(pairs=st.integers(1, 50), seed=st.integers())
+def test_each_pair_of_turns_has_both_sides(pairs: int, seed: int):
+    order = order_of_turns(pairs, seed)
+    assert len(order) == 2 * pairs
+    assert all({order[k], order[k + 1]} == {0, 1} for k in range(0, 2 * pairs, 2))
+
+
+def test_the_order_is_the_same_on_both_sides_and_another_in_each_block():
+    assert order_of_turns(40, seed=1) == order_of_turns(40, seed=1)
+    assert order_of_turns(40, seed=1) != order_of_turns(40, seed=2)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_sides_run_in_the_order_that_was_drawn(batons: tuple[Baton, Baton], seed: int):
+    order, played = order_of_turns(20, seed), []
+    both(lambda side: take_turns(side, order, batons[side], lambda: played.append(side)))
+    assert played == order
+
+
+def test_together_neither_side_begins_a_slice_before_both_ended_the_one_before(
+    batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(turns, "TICK_S", 0.0)
+    played: list[int] = []
+    both(lambda side: run_together(side, 10, 3, batons[side], lambda: played.append(side)))
+    assert all({played[k], played[k + 1]} == {0, 1} for k in range(0, 20, 2))
+
+
+def test_a_side_that_raises_and_leaves_ends_the_partners_waiting(batons: tuple[Baton, Baton]):
+    batons[1].leave()
+    with pytest.raises(PartnerGone, match="stopped in the middle of a test"):
+        batons[0].wait()
+
+
+def test_a_partner_that_leaves_in_the_middle_ends_the_turns(batons: tuple[Baton, Baton]):
+    batons[1].hand_over()
+    batons[1].leave()
+    played: list[int] = []
+    with pytest.raises(PartnerGone):
+        take_turns(0, [1, 0, 1, 0], batons[0], lambda: played.append(0))
+    assert played == [0]
+
+
+def test_a_partner_whose_process_ended_ends_the_waiting(
+    batons: tuple[Baton, Baton], sockets: tuple[socket.socket, socket.socket]
+):
+    sockets[1].close()
+    with pytest.raises(PartnerGone):
+        batons[0].wait()
+
+
+def test_handing_over_to_a_process_that_ended_says_so(
+    batons: tuple[Baton, Baton], sockets: tuple[socket.socket, socket.socket]
+):
+    sockets[1].close()
+    with pytest.raises(PartnerGone, match="process ended in the middle of a test"):
+        batons[0].hand_over()
+    batons[0].leave()  # says goodbye to nobody, and does not complain
+
+
+@pytest.mark.parametrize("seconds", [-1.0, 0.0, 0.001])
+def test_a_partner_that_does_not_hand_over_in_time_is_given_up(
+    batons: tuple[Baton, Baton], seconds: float
+):
+    batons[0].reset(seconds)
+    with pytest.raises(PartnerGone, match="did not hand over in time"):
+        batons[0].wait()
+
+
+def test_a_reset_forgets_what_an_aborted_test_left_behind(batons: tuple[Baton, Baton]):
+    batons[1].hand_over()
+    batons[1].leave()
+    assert batons[0].waiting()
+    batons[0].reset(PATIENCE_S)
+    assert not batons[0].waiting()
+
+
+def test_without_a_partner_nothing_is_waited_for():
+    baton = Baton(None)
+    baton.reset(0.0)
+    baton.hand_over()
+    baton.wait()
+    baton.leave()
+    assert baton.alone
+    assert baton.waiting()

@@ -1,0 +1,68 @@
+"""Facts beside a measurement, from a written-down /proc/stat."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.measure import witnesses
+from pytest_rlperf.measure.witnesses import core_ticks, involuntary_switches, steal_share
+
+STAT = """\
+cpu  100 0 50 800 10 0 5 35 90 0
+cpu0 40 0 20 400 5 0 5 30 45 0
+cpu1 60 0 30 400 5 0 0 5 45 0
+intr 12345 0 9
+ctxt 6789
+"""
+
+
+@pytest.fixture
+def stat(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    path = tmp_path / "stat"
+    path.write_text(STAT)
+    monkeypatch.setattr(witnesses, "PROC_STAT", path)
+    return path
+
+
+@pytest.mark.usefixtures("stat")
+@pytest.mark.parametrize(
+    ("core", "ticks"), [(0, (30, 500)), (1, (5, 500)), (None, (35, 1000)), (64, (0, 0))]
+)
+def test_stolen_and_all_ticks_are_read_by_core(core: int | None, ticks: tuple[int, int]):
+    assert core_ticks(core) == ticks  # a guest's time is in the user's already
+
+
+def test_an_old_kernel_that_does_not_count_steal_has_none(stat: Path):
+    stat.write_text("cpu0 40 0 20 400\n")
+    assert core_ticks(0) == (0, 460)
+
+
+def test_a_platform_without_the_file_says_nothing(stat: Path):
+    stat.unlink()
+    assert core_ticks(0) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "share"),
+    [
+        ((10, 1000), (30, 1100), 0.2),
+        ((10, 1000), (10, 1100), 0.0),
+        ((10, 1000), (10, 1000), 0.0),
+        ((0, 0), (0, 0), 0.0),
+    ],
+)
+def test_the_share_stolen_between_two_looks(
+    before: tuple[int, int], after: tuple[int, int], share: float
+):
+    assert steal_share(before, after) == pytest.approx(share)
+
+
+def test_lost_cores_are_counted_upwards():
+    first = involuntary_switches()
+    assert 0 <= first <= involuntary_switches()
+
+
+def test_windows_does_not_say_how_often_a_core_was_lost(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(sys, "platform", "win32")
+    assert involuntary_switches() == 0
