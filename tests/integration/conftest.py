@@ -1,0 +1,18 @@
+"""Runs that several files look at are made once."""
+
+import pytest
+
+from .outcomes import OUTCOMES_BASE, OUTCOMES_HEAD
+from .projects import Ended, Workshop
+
+
+@pytest.fixture(scope="session")
+def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
+    return Workshop(tmp_path_factory.mktemp("workshop"))
+
+
+@pytest.fixture(scope="session")
+def outcomes(workshop: Workshop) -> Ended:
+    """One run that ends in every outcome there is."""
+    project = workshop.project("outcomes", OUTCOMES_BASE, OUTCOMES_HEAD)
+    return project.measure("--rlperf-budget=20", "--junitxml=junit.xml", "-rs")

@@ -1,0 +1,287 @@
+"""Generated projects with two revisions and a fake clock, and real runs of pytest on them.
+
+Time passes only when the generated library calls `fakeclock.tick`, so the revision of the library
+decides every duration, and no test depends on the machine's speed.
+"""
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
+MARK = "INTEGRATION_RUN"
+"""Environment variable that names a run: every process of it inherits the value."""
+
+FAKECLOCK = '''
+"""A clock that stands still until the library says how long it took."""
+
+import itertools
+import os
+import random
+
+class FakeClock:
+    now_ns = 0
+
+    def start(self):
+        self.begun_ns = self.now_ns
+
+    def stop(self):
+        from pytest_rlperf.measure.clock import Elapsed
+
+        taken_ns = self.now_ns - self.begun_ns
+        return Elapsed(taken_ns, taken_ns, 0)
+
+CLOCK = FakeClock()
+_state = {"ordinal": 0, "rng": random.Random(0)}
+
+def take_ordinal(side):
+    """Number the workers of a side in the order of their start."""
+    folder = os.environ["INTEGRATION_FOLDER"]
+    for number in itertools.count():
+        try:
+            open(os.path.join(folder, f"{side}-{number:03}"), "x").close()
+        except FileExistsError:
+            continue
+        _state.update(ordinal=number, rng=random.Random(f"{side}/{number}"))
+        return
+
+def ordinal():
+    return _state["ordinal"]
+
+def tick(ns):
+    """Let about `ns` pass: a tenth of a percent of jitter gives intervals a width."""
+    CLOCK.now_ns += round(ns * (1 + 0.001 * _state["rng"].uniform(-1, 1)))
+'''
+
+CONFTEST = """
+import os
+
+import fakeclock
+
+def pytest_rlperf_clock(config):
+    at_head = str(config.rootpath) == os.environ["INTEGRATION_PROJECT"]
+    fakeclock.take_ordinal("head" if at_head else "base")
+    return fakeclock.CLOCK
+"""
+
+BLOCK_BUDGET = """
+import glob
+import sys
+
+def pytest_collection_modifyitems(config):
+    # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
+    campaign = sys.modules.get("pytest_rlperf.campaign")
+    if campaign is not None:
+        folder = os.environ["INTEGRATION_FOLDER"]
+        campaign.Campaign.__init__.__kwdefaults__["clock"] = lambda: float(
+            len(glob.glob(f"{folder}/head-*"))
+        )
+"""
+"""To be added to a conftest."""
+
+COMMON = {
+    "fakeclock.py": FAKECLOCK,
+    "conftest.py": CONFTEST,
+    "pytest.ini": "[pytest]\n",
+    ".gitignore": "__pycache__\n",
+}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run of pytest that is over."""
+
+    code: int
+    text: str  # stdout and stderr, as a terminal would show them
+    seconds: float
+    result: dict[str, Any]  # --rlperf-json; empty where none was written
+    folder: Path  # the project's
+
+    @property
+    def outcomes(self) -> dict[str, str]:
+        return {_name(t["nodeid"]): t["metrics"][0]["outcome"] for t in self.result["tests"]}
+
+    def test(self, name: str) -> dict[str, Any]:
+        return next(t for t in self.result["tests"] if _name(t["nodeid"]) == name)
+
+    def metric(self, name: str, metric: str = "time") -> dict[str, Any]:
+        return next(m for m in self.test(name)["metrics"] if m["name"] == metric)
+
+    def section(self, name: str) -> str:
+        """What the terminal shows of a failing test."""
+        for part in self.text.split("\n____")[1:]:
+            title, _, body = part.partition("\n")
+            if title.strip(" _") == name:
+                return body.split("\n====")[0]
+        raise AssertionError(f"{name} is not among the failures:\n{self.text}")
+
+
+def _name(nodeid: str) -> str:
+    return nodeid.partition("::")[2]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A git repository in which pytest is run."""
+
+    folder: Path
+    cache: Path
+
+    @property
+    def result(self) -> Path:
+        return self.folder.parent / "result.json"
+
+    def git(self, *args: str) -> str:
+        command = ["git", *AUTHOR, *args]
+        done = subprocess.run(
+            command, cwd=self.folder, env=_clean(), check=True, capture_output=True, text=True
+        )
+        return done.stdout.strip()
+
+    def write(self, files: Mapping[str, str]) -> None:
+        for name, text in files.items():
+            path = self.folder / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def commit(self, files: Mapping[str, str]) -> None:
+        self.write(files)
+        self.git("add", "--all")
+        self.git("commit", "--quiet", "--allow-empty", "-m", "change")
+
+    def start(
+        self, *args: str, autoload: bool = False, env: Mapping[str, str] | None = None
+    ) -> "Running":
+        """Start pytest. Without the other installed plugins, workers start in half the time."""
+        run = self.folder.parent / f"run-{time.monotonic_ns()}"
+        run.mkdir()
+        environment = _clean() | {
+            "RLPERF_CACHE": str(self.cache),
+            "COLUMNS": "200",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "INTEGRATION_FOLDER": str(run),
+            "INTEGRATION_PROJECT": str(self.folder),
+            MARK: str(run),
+            **(env or {}),
+        }
+        plugin: tuple[str, ...] = ()
+        if not autoload:
+            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
+            plugin = ("-p", "pytest_rlperf.plugin")
+        self.result.unlink(missing_ok=True)
+        # To a file: a pipe would stay open as long as any process of the run is left.
+        with (run / "output").open("wb") as output:
+            popen = subprocess.Popen(
+                [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *args],
+                cwd=self.folder,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        return Running(popen, self.folder, run, self.result, time.monotonic())
+
+    def run(
+        self,
+        *args: str,
+        json_result: bool = True,
+        autoload: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> Ended:
+        result = (f"--rlperf-json={self.result}",) if json_result else ()
+        return self.start(*args, *result, autoload=autoload, env=env).wait()
+
+    def measure(self, *args: str, against: str = "base", **how: Any) -> Ended:
+        return self.run("--rlperf", f"--rlperf-against={against}", *args, **how)
+
+
+@dataclass(frozen=True)
+class Running:
+    """A run of pytest under way."""
+
+    popen: "subprocess.Popen[bytes]"
+    project: Path
+    folder: Path  # of the run: the numbers its workers took, and its output
+    result: Path
+    begun: float
+
+    def wait(self, deadline_s: float = 150.0) -> Ended:
+        try:
+            code = self.popen.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            self.popen.kill()
+            self.popen.wait()
+            raise AssertionError(f"the run hung:\n{self.output()}") from None
+        seconds = time.monotonic() - self.begun
+        found = json.loads(self.result.read_text()) if self.result.exists() else {}
+        return Ended(code, self.output(), seconds, found, self.project)
+
+    def output(self) -> str:
+        return (self.folder / "output").read_text(errors="replace")
+
+    def wait_for_workers(self, number: int, deadline_s: float = 60.0) -> None:
+        """Until so many workers of head have begun to run tests."""
+        until = time.monotonic() + deadline_s
+        while len(list(self.folder.glob("head-*"))) < number:
+            assert time.monotonic() < until, self.output()
+            assert self.popen.poll() is None, self.output()
+            time.sleep(0.02)
+
+    def processes(self) -> list[psutil.Process]:
+        """Those of this run that are still alive, wherever they were moved to."""
+        return [p for p in psutil.process_iter() if self._is_ours(p)]
+
+    def wait_until_gone(self, deadline_s: float) -> list[psutil.Process]:
+        until = time.monotonic() + deadline_s
+        while (left := self.processes()) and time.monotonic() < until:
+            time.sleep(0.05)
+        return left
+
+    def _is_ours(self, process: psutil.Process) -> bool:
+        try:
+            alive = process.status() != psutil.STATUS_ZOMBIE
+            return alive and process.environ().get(MARK) == str(self.folder)
+        except (psutil.Error, OSError):
+            return False
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """Makes projects that share a cache: bytecode of pytest itself is compiled once."""
+
+    folder: Path
+
+    def project(
+        self,
+        name: str,
+        base: Mapping[str, str],
+        head: Mapping[str, str] | None = None,
+        *,
+        common: Mapping[str, str] = COMMON,
+    ) -> Project:
+        """Tagged `base`, then `head` as uncommitted changes."""
+        project = self.plain(name)
+        project.git("init", "--quiet", "--initial-branch=main")
+        project.commit({**common, **base})
+        project.git("tag", "base")
+        project.write(head or {})
+        return project
+
+    def plain(self, name: str) -> Project:
+        """A folder that is no repository."""
+        folder = self.folder / name / "project"
+        folder.mkdir(parents=True)
+        return Project(folder, self.folder / "cache")
+
+
+def _clean() -> dict[str, str]:
+    ours = ("PYTEST_", "GIT_", "RLPERF_", "INTEGRATION_", "COV_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}

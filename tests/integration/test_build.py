@@ -1,0 +1,75 @@
+"""`rlperf_build` builds the base tree; what it made is what the base side imports."""
+
+from pathlib import Path
+
+import pytest
+
+from .projects import BLOCK_BUDGET, COMMON, CONFTEST, Ended, Project, Workshop
+
+MAKE = """
+import pathlib
+
+speed = pathlib.Path("speed.txt").read_text()
+pathlib.Path("lib/_built.py").write_text(f"SPEED_NS = {speed}")
+print("built", speed)
+"""
+TESTS = """
+import lib
+
+def test_work(rlperf):
+    rlperf(lib.work)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(workshop: Workshop) -> Project:
+    base = {
+        "lib/__init__.py": (
+            "from fakeclock import tick\nfrom lib._built import SPEED_NS\n\n"
+            "def work():\n    tick(SPEED_NS)\n"
+        ),
+        "make.py": MAKE,
+        "speed.txt": "1_000_000",
+        "pytest.ini": "[pytest]\nrlperf_build = python make.py\n",
+        "conftest.py": CONFTEST + BLOCK_BUDGET,
+        ".gitignore": COMMON[".gitignore"] + "_built.py\n",
+    }
+    head = {
+        "tests/test_perf.py": TESTS,
+        "speed.txt": "2_000_000",
+        "lib/_built.py": "SPEED_NS = 2_000_000",
+    }
+    return workshop.project("build", base, head)
+
+
+@pytest.fixture(scope="module")
+def built(project: Project) -> Ended:
+    return project.measure("--rlperf-budget=3")
+
+
+def test_each_side_runs_what_was_built_for_it(built: Ended):
+    metric = built.metric("test_work")
+    assert metric["value"] == pytest.approx(2e6, rel=0.002)
+    assert metric["base_value"] == pytest.approx(1e6, rel=0.002)
+
+
+def test_the_working_tree_is_not_built(built: Ended, project: Project):
+    assert (project.folder / "lib/_built.py").read_text() == "SPEED_NS = 2_000_000"
+
+
+def test_the_base_tree_lies_in_the_cache(built: Ended, project: Project):
+    imported = Path(built.test("test_work")["imported"]["base"]["lib"])
+    assert imported.is_relative_to(project.cache)
+    assert (imported.parent / "_built.py").read_text() == "SPEED_NS = 1_000_000"
+
+
+def test_a_build_that_fails_shows_its_command_and_output(project: Project):
+    command = "echo the compiler is missing; exit 3"
+    ended = project.measure("-o", f"rlperf_build={command}")
+    assert ended.code == 4
+    assert (
+        f"ERROR: rlperf: Building the base revision with rlperf_build ({command}) ended with "
+        "status 3; repair the command" in ended.text
+    )
+    assert "the compiler is missing" in ended.text.splitlines()
+    assert "Traceback" not in ended.text

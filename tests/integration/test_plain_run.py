@@ -1,0 +1,81 @@
+"""Without `--rlperf`: the performance tests run once, and the plugin is hardly there."""
+
+import json
+
+import pytest
+
+from .projects import Ended, Workshop
+
+LISTING = """
+import json
+import sys
+
+def pytest_unconfigure():
+    print("MODULES", json.dumps(sorted(sys.modules)))
+"""
+
+TESTS = """
+import pytest
+
+calls = []
+
+def work(number, *, factor=1):
+    calls.append(number)
+    return number * factor
+
+def test_returns_the_result(rlperf):
+    assert rlperf(work, 3, factor=7) == 21
+    assert calls == [3]
+
+def test_measure_hands_over_fresh_state(rlperf):
+    assert rlperf.measure(work, setup=lambda: 5, steps=10, work=lambda r: {"n": r}) == 5
+    assert calls == [3, 5]
+
+def test_measure_without_state(rlperf):
+    assert rlperf.measure(lambda: 9, setup=lambda: None) == 9
+
+@pytest.mark.rlperf(category="env", steps=10)
+def test_second_call(rlperf):
+    rlperf(work, 1)
+    with pytest.raises(Exception, match="measures one call a test, and this is the second"):
+        rlperf(work, 1)
+
+def test_plain():
+    print("a plain test ran")
+"""
+
+
+@pytest.fixture(scope="module")
+def plain(workshop: Workshop) -> Ended:
+    files = {"tests/test_a.py": TESTS, "conftest.py": LISTING}
+    return workshop.project("plain", files).run("-v", "-s", json_result=False)
+
+
+def test_performance_tests_run_once_beside_the_others(plain: Ended):
+    assert plain.code == 0
+    assert "5 passed" in plain.text
+    assert "a plain test ran" in plain.text
+
+
+def test_nothing_of_the_gate_is_shown(plain: Ended):
+    assert "rlperf:" not in plain.text
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "numpy",
+        "psutil",
+        "pytest_rlperf.campaign",
+        "pytest_rlperf.judge",
+        "pytest_rlperf.launch",
+        "pytest_rlperf.measure",
+        "pytest_rlperf.report",
+        "pytest_rlperf.session",
+    ],
+)
+def test_no_measuring_module_is_imported(plain: Ended, name: str):
+    line = next(line for line in plain.text.splitlines() if "MODULES" in line)
+    modules = json.loads(line.partition("MODULES ")[2])
+    assert "pytest_rlperf.plugin" in modules
+    assert [m for m in modules if m == name or m.startswith(f"{name}.")] == []
