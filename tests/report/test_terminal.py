@@ -1,0 +1,118 @@
+"""The run as text: whole tables, as a reader sees them."""
+
+from typing import Any
+
+from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.result import Failure
+from pytest_rlperf.model.verdict import Outcome, Severity
+from pytest_rlperf.report.terminal import render_failure, render_summary, render_table
+from tests.factories import a_test, block, run_result, verdict
+
+MS = 10**6
+
+
+def played(head_ms: int, base_ms: int | None, **fields: Any) -> tuple[Block, ...]:
+    base = None if base_ms is None else [base_ms * MS] * 4
+    return (block([head_ms * MS] * 4, base, **fields),) * 2
+
+
+SLOWER = a_test(
+    "test_agents.py::test_update",
+    verdict=verdict(
+        Outcome.REGRESSED,
+        "slower than the allowed +5.0 %, confirmed by fresh blocks",
+        (0.08, 0.07, 0.09),
+        detectable=0.061,
+        severity=Severity.NOTICE,
+    ),
+    blocks=played(108, 100, steal=0.031),
+    steps=1000,
+)
+SAME = a_test(
+    "test_replay.py::test_gather",
+    verdict=verdict(change=(0.001, -0.004, 0.006), detectable=0.058),
+    blocks=played(2, 2),
+)
+DRIFTING = a_test(
+    "test_replay.py::test_add",
+    verdict=verdict(
+        reason="slower, within the allowed +5.0 %", change=(0.02, 0.01, 0.03), detectable=0.058
+    ),
+    blocks=played(2, 2),
+)
+NEW = a_test(
+    "test_new.py::test_new",
+    verdict=verdict(Outcome.NO_BASELINE, "it cannot be collected on the base: ImportError: q"),
+)
+BROKEN = a_test(
+    "test_x.py::test_x",
+    verdict=verdict(Outcome.FAILED, "there is nothing to judge", threshold=None),
+    failure=Failure("x = 1\nE   AssertionError"),
+)
+
+TABLE = """\
+             change   95 % interval     allowed  detects  base → head                      blocks  test
+REGRESSED    +8.0 %   [+7.0, +9.0 %]    +5.0 %   +6.1 %   100 ms → 108 ms (9,259 steps/s)  2       test_agents.py::test_update
+failed                                                                                             test_x.py::test_x
+no baseline                                                                                        test_new.py::test_new
+unchanged    +2.0 %   [+1.0, +3.0 %]    +5.0 %   +5.8 %   2 ms → 2 ms                      2       test_replay.py::test_add
+unchanged    +0.10 %  [-0.40, +0.60 %]  +5.0 %   +5.8 %   2 ms → 2 ms                      2       test_replay.py::test_gather
+
+test_new.py::test_new: no baseline: it cannot be collected on the base: ImportError: q
+test_replay.py::test_add: unchanged: slower, within the allowed +5.0 %"""  # noqa: E501
+
+
+def test_the_table_has_the_worst_first_and_the_reasons_that_numbers_do_not_show():
+    assert "\n".join(render_table(run_result(SAME, NEW, DRIFTING, BROKEN, SLOWER))) == TABLE
+
+
+def test_without_a_comparison_its_columns_are_left_out():
+    alone = verdict(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+    run = run_result(a_test(verdict=alone, blocks=played(3, None), steps=7), against=None)
+    assert render_table(run) == [
+        "             time a call           blocks  test",
+        "no baseline  3 ms (2,333 steps/s)  2       test_a.py::test_a",
+        "",
+        "test_a.py::test_a: no baseline: measured, with nothing to compare with",
+    ]
+
+
+def test_a_judgement_on_the_sums_is_remarked_on():
+    by_sums = verdict(change=(0.0, -0.01, 0.01), reason="by the sums", label="by sums")
+    table = render_table(run_result(a_test(verdict=by_sums, blocks=played(2, 2))))
+    assert table[-1] == "test_a.py::test_a: unchanged: by the sums"
+
+
+def test_the_summary_counts_the_worst_first():
+    run = run_result(SAME, NEW, DRIFTING, BROKEN, SLOWER)
+    assert render_summary(run) == "1 regressed, 1 failed, 1 no baseline, 2 unchanged"
+    assert render_summary(run_result()) == ""
+
+
+def test_a_regression_shows_its_numbers_its_evidence_and_how_to_see_it_again():
+    assert render_failure(SLOWER, "main (1a2b3c4)") == (
+        "REGRESSED (notice): time +8.0 % [+7.0, +9.0 %] against main (1a2b3c4), allowed +5.0 %\n"
+        "  why: slower than the allowed +5.0 %, confirmed by fresh blocks\n"
+        "  time a call: 100 ms → 108 ms (9,259 steps/s), "
+        "2 blocks of 2 sliced pairs, 1 call a slice\n"
+        "  witnesses: CPU time +8.0 %, steal at most 3.1 %, preempted 0 times/s\n"
+        "  repeat: pytest --rlperf test_agents.py::test_update"
+    )
+
+
+def test_several_calls_a_slice_are_counted():
+    several = a_test(blocks=played(2, 2), plan=Plan(Mode.CONCURRENT, calls=20, pairs=40, warmup=1))
+    assert "2 blocks of 40 concurrent pairs, 20 calls a slice" in render_failure(several, "main")
+
+
+def test_a_failure_without_a_measurement_says_why_and_how_to_repeat_it():
+    assert render_failure(NEW, "main") == (
+        "no baseline: test_new.py::test_new\n"
+        "  why: it cannot be collected on the base: ImportError: q\n"
+        "  repeat: pytest --rlperf test_new.py::test_new"
+    )
+
+
+def test_a_test_that_failed_by_itself_shows_its_own_traceback_only():
+    assert render_failure(BROKEN, "main") == "x = 1\nE   AssertionError"
