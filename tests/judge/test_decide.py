@@ -24,7 +24,7 @@ from pytest_rlperf.model.verdict import Outcome
 from tests.factories import examples, noisy_ratios
 
 GATE = Gate(threshold=0.05)
-MOST_BLOCKS = 2 * LATE_LOOK  # the last look, and as many to confirm
+MOST_BLOCKS = 2 * LATE_LOOK  # more than any decision takes
 QUIET, NOISY = 0.002, 0.03
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.launch.channel import Channel
-from pytest_rlperf.measure import scout
+from pytest_rlperf.measure import scout, turns
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.player import Assignment, Player, counts, own_ns
@@ -25,8 +25,9 @@ MS = 10**6
 
 
 @pytest.fixture(autouse=True)
-def thawed() -> Iterator[None]:
-    """Slices freeze what is alive; these are played in the process of the tests."""
+def shared_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Both sides are played in the process of the tests, which slices neither hog nor freeze."""
+    monkeypatch.setattr(turns, "FILLER_BYTES", 1)
     yield
     gc.unfreeze()
 

@@ -65,6 +65,7 @@ def test_together_neither_side_begins_a_slice_before_both_ended_the_one_before(
     batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(turns, "TICK_S", 0.0)
+    monkeypatch.setattr(turns, "FILLER_BYTES", 1)  # threads share one interpreter
     played: list[int] = []
     both(lambda side: run_together(side, 10, 3, batons[side], lambda: played.append(side)))
     assert all({played[k], played[k + 1]} == {0, 1} for k in range(0, 20, 2))
