@@ -89,10 +89,12 @@ def _sides(config: pytest.Config, tree: BaseTree | None) -> tuple[Side, ...]:
 
 def _arguments(config: pytest.Config) -> Iterator[str]:
     """The workers' command line. What the ini file adds is cleared: its effect on options is
-    handed over, while `-n` or `--cov` in it would break or slow the workers.
+    handed over, while `-n` or `--cov` in it would break or slow the workers. What a test prints
+    goes to the worker's output file: captured by pytest it would be lost with a crash.
     """
     yield from ("-p", _own_name(config))
-    yield from ("-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-q")
+    yield from ("-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-q", "-s")
+    yield from ("-o", "console_output_style=classic")
     yield f"--import-mode={config.getoption('importmode')}"
     for name in config.getoption("plugins", default=None) or ():
         if not name.startswith("no:cacheprovider"):

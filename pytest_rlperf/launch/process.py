@@ -43,6 +43,7 @@ class Process:
         log: Path,
     ) -> None:
         self._log = log
+        self._seen_bytes = 0
         with log.open("wb") as output, on_cores(cores):
             # A session of its own: Ctrl+C reaches the controller only, which ends the rest.
             self._popen = subprocess.Popen(
@@ -75,10 +76,14 @@ class Process:
                 return f"signal {signal.Signals(-status).name}"
         return f"exit status {status}"
 
+    def mark_output(self) -> None:
+        """What it printed so far is none of the next test's."""
+        self._seen_bytes = self._log.stat().st_size
+
     def output_tail(self) -> str:
-        """The last of what it printed."""
+        """The last of what it printed since the mark."""
         with suppress(OSError), self._log.open("rb") as file:
-            file.seek(max(0, self._log.stat().st_size - TAIL_BYTES))
+            file.seek(max(self._seen_bytes, self._log.stat().st_size - TAIL_BYTES))
             return file.read().decode(errors="replace").strip()
         return ""
 

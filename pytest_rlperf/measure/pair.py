@@ -96,6 +96,8 @@ class _Side:
         self.ready = self.told = False
         self._facts: Mapping[str, Any] | None = None
         self._trouble: SideRun | None = None
+        if self.collected is not None:
+            self.process.mark_output()
 
     def tell(self, message: Message) -> None:
         try:
@@ -131,10 +133,15 @@ class _Side:
                 self._trouble = self._trouble or SideRun(
                     State(event),
                     message["text"],
-                    sections=tuple((str(a), str(b)) for a, b in message["sections"]),
+                    sections=self._sections(message["sections"]),
                 )
             case "ended":
                 self.run = self._ended(message)
+
+    def _sections(self, reported: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
+        printed = self.process.output_tail()
+        own = (("Captured output", f"{printed}\n"),) if printed else ()
+        return (*((str(title), str(text)) for title, text in reported), *own)
 
     def _ended(self, message: Message) -> SideRun:
         if message["abandoned"]:

@@ -139,8 +139,14 @@ class WorkerSession:
             }
         return self._imports
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """No letters: the output is the tests' own."""
+        return "", "", ""
+
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" and self._player is not None:
+            sys.stdout.flush()
             self._channel.send(
                 {
                     "event": report.outcome,
