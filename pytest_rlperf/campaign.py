@@ -180,7 +180,7 @@ class Campaign:
         base = runs[1] if self._partner else None
         wrong = [run for run in runs if run.state is State.WRONG_COPY]
         if base is not None and base.state is not State.RAN:
-            track.ended = Ended.of_base(base.state, base.text)
+            track.ended = Ended.of_base(base.state, _cause(base))
         if wrong:
             track.failure = Failure(wrong[0].text)
         elif head.state is State.SKIPPED:
@@ -260,6 +260,12 @@ class Campaign:
                 budget_s=self._budget_s,
             )
         )
+
+
+def _cause(run: SideRun) -> str:
+    """Of a process that ended or hangs the first line says how; its last words follow."""
+    lost = run.state in (State.CRASHED, State.HUNG)
+    return run.text.partition("\n")[0] if lost else run.text
 
 
 def _scouted(facts: Mapping[str, Any]) -> Scouted:
