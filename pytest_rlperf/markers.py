@@ -1,6 +1,7 @@
 """`@pytest.mark.rlperf(...)` → `Spec`, or one sentence that says what is wrong with it."""
 
 import difflib
+import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -49,6 +50,14 @@ def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
 
 
+def _is_json_mapping(value: Any) -> bool:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        return False
+    return isinstance(value, Mapping)
+
+
 CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "category": ("a name", lambda value: isinstance(value, str)),
     "steps": ("a whole number above 0", _whole(1)),
@@ -57,5 +66,5 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "waits": ("True or False", lambda value: isinstance(value, bool)),
     "warmup": ("a whole number", _whole(0)),
     "iterations": ("a whole number above 0", _whole(1)),
-    "metadata": ("a mapping", lambda value: isinstance(value, Mapping)),
+    "metadata": ("a mapping that fits into JSON", _is_json_mapping),
 }

@@ -1,15 +1,18 @@
 """The sequential decision: look, suspect, confirm with fresh blocks, or pass.
 
-Looks at 8, 16 and 32 blocks (64 where the threshold is small). A change is *suspected* when the
-one-sided 99 % lower bound of its interval lies above the threshold, and called only when as many
-blocks that had no part in raising the suspicion say so too. A test passes when the 99 % upper
-bound lies below the threshold, and the sums do not contradict.
+Looks at 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is *suspected*
+when the one-sided 99 % lower bound of its interval lies above the threshold, and called only when
+half as many blocks more, which had no part in raising the suspicion, say so too; all blocks tell
+the spread. A test passes when the 99 % upper bound lies below the threshold, and the sums do not
+contradict.
 
 False alarms: a change of exactly the threshold raises a suspicion with at most 1 % a look, and
-fresh blocks confirm it with at most the confirmation level, independently. So the chance per test
-is at most looks x 1 % x level; the level is set so that the sum over the tests of a build stays
-below 1 % (Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). Fresh data in a second stage: Stein,
-Ann. Math. Stat. 16, 1945.
+fresh blocks confirm it with at most the confirmation level. So the chance per test is at most
+looks x 1 % x level; the level is set so that the sum over the tests of a build stays below 1 %
+(Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). Fresh data in a second stage: Stein, Ann. Math.
+Stat. 16, 1945. The spread of all blocks is not independent of the suspicion, which favours a
+small one: simulated, fresh blocks then confirm twice as often as their nominal level says, so the
+nominal level is a third of what is wanted.
 """
 
 import math
@@ -20,9 +23,10 @@ from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, LogRatios, esti
 from pytest_rlperf.judge.student import t_quantile
 from pytest_rlperf.model.verdict import Interval, Outcome
 
-LOOKS = (8, 16, 32)
+LOOKS = (8, 12, 16, 24, 32, 48)
 LATE_LOOK = 64
 SMALL_THRESHOLD = 0.05
+LEAST_FRESH = 6
 
 SUSPECT_LEVEL = 0.01
 CONFIRM_LEVEL = 0.05
@@ -31,6 +35,8 @@ CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
 REPORTED_CONFIDENCE = 0.95
 DETECT_POWER = 0.9
+SHARED_SPREAD = 3
+"""How much stricter the nominal confirmation level is, for the spread that both stages share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,8 @@ class Gate:
     def confirm_level(self) -> float:
         """Small enough that all tests of the build together stay below `BUILD_LEVEL`."""
         suspicion = SUSPECT_LEVEL * len(self.looks)
-        return min(CONFIRM_LEVEL, BUILD_LEVEL / (suspicion * max(1, self.tests)))
+        wanted = min(CONFIRM_LEVEL, BUILD_LEVEL / (suspicion * max(1, self.tests)))
+        return wanted / SHARED_SPREAD
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,11 +86,10 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
         if _passes(seen, gate):
             return _close(seen, gate, _kind_of_pass(seen, gate))
         if _estimate(seen, by_sums(seen)).bound(SUSPECT_LEVEL) > gate.limit:
-            used = 2 * look
-            fresh = blocks[look:used]
-            if len(fresh) < look:
+            used = look + max(LEAST_FRESH, look // 2)
+            if used > len(blocks):
                 return _last_word(blocks, gate, used, exhausted, suspected_at=look)
-            if _confirms(fresh, by_sums(seen), gate):
+            if _confirms(blocks[:used], look, gate):
                 return _close(blocks[:used], gate, Outcome.REGRESSED)
     return _close(blocks, gate, Outcome.INCONCLUSIVE)
 
@@ -96,8 +102,12 @@ def by_sums(blocks: Sequence[LogRatios]) -> bool:
     return estimate([b.total - b.median for b in blocks]).excludes_zero(DISAGREE_CONFIDENCE)
 
 
+def _values(blocks: Sequence[LogRatios], sums: bool) -> list[float]:
+    return [b.total if sums else b.median for b in blocks]
+
+
 def _estimate(blocks: Sequence[LogRatios], sums: bool) -> Estimate:
-    return estimate([b.total if sums else b.median for b in blocks])
+    return estimate(_values(blocks, sums))
 
 
 def _passes(blocks: Sequence[LogRatios], gate: Gate) -> bool:
@@ -113,8 +123,11 @@ def _kind_of_pass(blocks: Sequence[LogRatios], gate: Gate) -> Outcome:
     return Outcome.IMPROVED if improved else Outcome.UNCHANGED
 
 
-def _confirms(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
-    return _estimate(fresh, sums).bound(gate.confirm_level) > gate.limit
+def _confirms(blocks: Sequence[LogRatios], suspected_at: int, gate: Gate) -> bool:
+    """The level from the fresh blocks alone, their spread from all."""
+    values = _values(blocks, by_sums(blocks[:suspected_at]))
+    fresh = estimate(values[suspected_at:], spread_of=values)
+    return fresh.bound(gate.confirm_level) > gate.limit
 
 
 def _last_word(
@@ -128,9 +141,7 @@ def _last_word(
     if not exhausted:
         return Decision(None, needed, *_evidence(blocks, gate))
     if suspected_at is not None:
-        fresh = blocks[suspected_at:]
-        sums = by_sums(blocks[:suspected_at])
-        if len(fresh) >= LEAST_BLOCKS and _confirms(fresh, sums, gate):
+        if len(blocks) >= suspected_at + LEAST_BLOCKS and _confirms(blocks, suspected_at, gate):
             return _close(blocks, gate, Outcome.REGRESSED)
     elif len(blocks) >= LEAST_BLOCKS and _passes(blocks, gate):
         return _close(blocks, gate, _kind_of_pass(blocks, gate))

@@ -57,15 +57,23 @@ class Estimate:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """Trimmed mean and its standard error from the winsorised variance."""
+def estimate(values: Sequence[float], spread_of: Sequence[float] | None = None) -> Estimate:
+    """Trimmed mean of `values`, its standard error from the winsorised variance.
+
+    `spread_of`: more values of the same kind, which may tell the variance better.
+    """
     n = len(values)
     if n < LEAST_BLOCKS:
         raise ValueError(f"an interval needs at least {LEAST_BLOCKS} blocks, not {n}")
-    ordered = sorted(values)
-    cut = int(n * TRIMMED_SHARE)
-    kept = ordered[cut : n - cut]
-    winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
-    squares = statistics.variance(winsorised) * (n - 1)
+    kept = _trimmed(values)
+    wide = _trimmed(values if spread_of is None else spread_of)
+    cut = (len(spread_of or values) - len(wide)) // 2
+    variance = statistics.variance([wide[0]] * cut + wide + [wide[-1]] * cut)
     left = len(kept)
-    return Estimate(statistics.fmean(kept), math.sqrt(squares / (left * (left - 1))), left - 1)
+    error = math.sqrt(variance * (n - 1) / (left * (left - 1)))
+    return Estimate(statistics.fmean(kept), error, len(wide) - 1)
+
+
+def _trimmed(values: Sequence[float]) -> list[float]:
+    cut = int(len(values) * TRIMMED_SHARE)
+    return sorted(values)[cut : len(values) - cut]

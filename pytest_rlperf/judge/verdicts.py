@@ -31,7 +31,7 @@ class Ended:
 
     @classmethod
     def of_base(cls, state: str, text: str) -> Self:
-        cause = _last_line(text)
+        cause = _cause(text)
         trouble = BASE_TROUBLE.get(state, state)
         return cls(Outcome.NO_BASELINE, f"{trouble}: {cause}" if cause else trouble)
 
@@ -95,7 +95,7 @@ def _reason(decision: Decision, threshold: float) -> str:
         case Outcome.UNCHANGED:
             return _within(decision.interval, allowed) + by
         case _:
-            return _inconclusive(decision, allowed)
+            return _inconclusive(decision, threshold, allowed)
 
 
 def _within(interval: Interval | None, allowed: str) -> str:
@@ -104,11 +104,16 @@ def _within(interval: Interval | None, allowed: str) -> str:
     return f"within the allowed {allowed}"
 
 
-def _inconclusive(decision: Decision, allowed: str) -> str:
+def _inconclusive(decision: Decision, threshold: float, allowed: str) -> str:
     if decision.interval is None or decision.detectable is None:
         return (
             f"the budget ran out after {decision.needed} of at least {LEAST_BLOCKS} blocks; "
             "raise --rlperf-budget or select fewer tests"
+        )
+    if decision.interval.low > threshold:
+        return (
+            f"slower than the allowed {allowed}, but too few fresh blocks confirmed it; "
+            "raise --rlperf-budget"
         )
     return (
         f"the interval still holds the allowed {allowed}; this run could have detected "
@@ -116,11 +121,12 @@ def _inconclusive(decision: Decision, allowed: str) -> str:
     )
 
 
-def _last_line(text: str) -> str:
+def _cause(text: str) -> str:
+    """The first line that pytest marks as the error, or the last one of plain output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
-    return errors[-1] if errors else (lines[-1] if lines else "")
+    return errors[0] if errors else (lines[-1] if lines else "")
 
 
 def _count(value: float | None) -> str:
-    return "missing" if value is None else f"{value:g}"
+    return "missing" if value is None else f"{value:.15g}"

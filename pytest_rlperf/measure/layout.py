@@ -11,13 +11,25 @@ SMALL_SIZES = range(1, 512)
 LARGE_SIZES = range(1024, 1 << 20)
 LARGE_MAX = 48
 BEFORE_IMPORTS = 20_000
-BEFORE_SLICES = 4_000
-"""Most small objects at a time; a tenth of a second for them would be felt in every test."""
+BEFORE_TEST = 4_000
+BEFORE_SLICE = 600
+"""Most small objects at a time: as many as are not felt in a run's time."""
 
 
 def scatter(rng: Random, most: int) -> list[bytearray]:
-    """Allocate random junk, free a random half of it, and return what has to stay alive."""
-    sizes = rng.choices(SMALL_SIZES, k=rng.randrange(most))
-    sizes += rng.choices(LARGE_SIZES, k=rng.randrange(LARGE_MAX))
+    """Move code and data: random junk, small and large, of which a random half stays alive."""
+    return stir(rng, most) + _half(rng.choices(LARGE_SIZES, k=rng.randrange(LARGE_MAX)))
+
+
+def stir(rng: Random, most: int = BEFORE_SLICE) -> list[bytearray]:
+    """Change the free lists that the next slice allocates from.
+
+    One process in a hundred or so has a pool of small objects that fills and empties with every
+    call, and is twice as slow for as long as nothing else moves; so something else must.
+    """
+    return _half(rng.choices(SMALL_SIZES, k=rng.randrange(most)))
+
+
+def _half(sizes: list[int]) -> list[bytearray]:
     junk = [bytearray(size) for size in sizes]
     return [block for block in junk if len(block) % 2]

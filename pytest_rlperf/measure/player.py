@@ -1,6 +1,7 @@
 """One side's part in a benchmark: warm up, wait for the partner, play the slices, report."""
 
 import gc
+import math
 import random
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout
 from pytest_rlperf.measure.clock import Clock, Elapsed
-from pytest_rlperf.measure.layout import BEFORE_SLICES, scatter
+from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, loop_overhead_ns
 from pytest_rlperf.measure.pinning import pin_job
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
@@ -108,7 +109,7 @@ class Player:
         if plan.mode is Mode.LIVE:
             pin_job(assignment.cores)
         overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
-        alive = scatter(rng, BEFORE_SLICES)
+        alive = scatter(rng, BEFORE_TEST)
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             _, result = calls.timed(plan.calls, self._clock)
         # Sooner than the controller's own deadline, so that it sees which side is stuck.
@@ -116,7 +117,7 @@ class Player:
         self._say("ready")
         if self._channel.receive()["do"] != "go":
             return result  # the partner cannot run this test
-        slices, result, switches = self._slices(assignment, plan, calls)
+        slices, result, switches = self._slices(assignment, plan, calls, rng)
         del alive
         self._say(
             "measured",
@@ -130,13 +131,14 @@ class Player:
         return result
 
     def _slices(
-        self, assignment: Assignment, plan: Plan, calls: Calls
+        self, assignment: Assignment, plan: Plan, calls: Calls, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
         slices: list[Elapsed] = []
-        result = None
+        result = alive = None
 
         def run_slice() -> None:
-            nonlocal result
+            nonlocal result, alive
+            alive = stir(rng)
             elapsed, result = calls.timed(plan.calls, self._clock)
             slices.append(elapsed)
 
@@ -178,6 +180,10 @@ def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
     return max(1, round(taken - plan.calls * overhead_ns))
 
 
+def _is_count(value: object) -> bool:
+    return isinstance(value, Real) and math.isfinite(value)
+
+
 def counts(work: Work, result: Any) -> dict[str, float]:
     """The declared work as plain numbers."""
     found = work(result) if callable(work) else (work or {})
@@ -186,10 +192,10 @@ def counts(work: Work, result: Any) -> dict[str, float]:
             f"work must give a mapping of counts, not {type(found).__name__}; "
             'return something like {"updates": 1000}.'
         )
-    bad = [name for name, count in found.items() if not isinstance(count, Real)]
+    bad = [name for name, count in found.items() if not _is_count(count)]
     if bad:
         raise FixtureError(
-            f"work[{bad[0]!r}] is {type(found[bad[0]]).__name__}, not a number; "
+            f"work[{bad[0]!r}] is {found[bad[0]]!r}, not a finite number; "
             "count things the two sides must agree on."
         )
     return {str(name): float(count) for name, count in found.items()}

@@ -33,17 +33,18 @@ def parse_seconds(value: str | float, name: str) -> float:
 
 
 def format_percent(fraction: float, signed: bool = True) -> str:
-    """Two significant digits below ten percent: +4.2 %, +0.31 %, +12 %."""
-    percent = 100 * fraction
+    """+0.31 %, +4.2 %, +12.0 %, +120 %."""
+    percent = round(100 * fraction, 2) + 0.0  # no minus before a zero
     size = abs(percent)
     digits = 2 if size < 0.995 else 1 if size < 99.5 else 0
     return f"{percent:{'+' if signed else ''}.{digits}f} %"
 
 
 def format_time(ns: float) -> str:
+    """Three digits: 999 ns, 1 µs, 12.3 ms, 1234 s."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
-        if ns >= size:
-            return f"{ns / size:.3g} {unit}" if ns / size < 1000 else f"{ns / size:.0f} {unit}"
+        if ns >= 0.9995 * size:
+            return f"{ns / size:.3g} {unit}" if ns < 999.5 * size else f"{ns / size:.0f} {unit}"
     return f"{ns:.3g} ns"
 
 

@@ -3,7 +3,6 @@
 import json
 import os
 import statistics
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -112,14 +111,14 @@ def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
     """Whole or not at all: written beside, synced, renamed."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    name = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
+        with name.open("w", encoding="utf-8") as file:
             json.dump(content, file, indent=1, allow_nan=False)
             file.write("\n")
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
     except BaseException:
-        os.unlink(name)
+        name.unlink(missing_ok=True)
         raise

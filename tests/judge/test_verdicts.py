@@ -54,6 +54,12 @@ def test_a_regression_carries_its_numbers_and_severity():
             "the interval still holds the allowed +5.0 %; this run could have detected +8.0 %; "
             "raise --rlperf-budget, or the threshold",
         ),
+        (
+            Outcome.INCONCLUSIVE,
+            Interval(0.5, 0.49, 0.51),
+            "slower than the allowed +5.0 %, but too few fresh blocks confirmed it; "
+            "raise --rlperf-budget",
+        ),
     ],
 )
 def test_every_other_outcome_has_its_sentence_and_no_severity(

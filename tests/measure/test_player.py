@@ -223,5 +223,5 @@ def test_work_that_is_no_mapping_is_refused_with_an_example(work: Any):
 
 def test_a_count_that_is_no_number_is_named():
     work: Any = {"updates": 1, "name": "x"}
-    with pytest.raises(FixtureError, match=r"work\['name'\] is str, not a number"):
+    with pytest.raises(FixtureError, match=r"work\['name'\] is 'x', not a finite number"):
         counts(work, None)

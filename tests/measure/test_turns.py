@@ -94,6 +94,16 @@ def test_a_partner_whose_process_ended_ends_the_waiting(
         batons[0].wait()
 
 
+def test_a_partner_that_ended_without_reading_ends_the_waiting_too(
+    batons: tuple[Baton, Baton], sockets: tuple[socket.socket, socket.socket]
+):
+    batons[0].hand_over()
+    sockets[1].close()  # resets the connection: a byte was left unread
+    batons[0].reset(1)
+    with pytest.raises(PartnerGone):
+        batons[0].wait()
+
+
 def test_handing_over_to_a_process_that_ended_says_so(
     batons: tuple[Baton, Baton], sockets: tuple[socket.socket, socket.socket]
 ):

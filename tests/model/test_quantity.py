@@ -60,6 +60,7 @@ def test_what_is_no_time_is_refused(written: str):
         (0.00996, "+1.0 %"),
         (1.5, "+150 %"),
         (0, "+0.00 %"),
+        (-0.000001, "+0.00 %"),
     ],
 )
 def test_a_change_is_shown_with_the_digits_that_matter(fraction: float, text: str):
@@ -75,7 +76,9 @@ def test_a_share_has_no_sign():
     [
         (0.5, "0.5 ns"),
         (12.34, "12.3 ns"),
+        (999.6, "1 µs"),
         (1_000, "1 µs"),
+        (999_600, "1 ms"),
         (1_234, "1.23 µs"),
         (56_780_000, "56.8 ms"),
         (1_500_000_000, "1.5 s"),

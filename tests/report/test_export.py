@@ -145,3 +145,10 @@ def test_a_target_that_cannot_be_replaced_leaves_no_file_behind(tmp_path: Path):
     with pytest.raises(OSError, match="result"):
         write_json(tmp_path / "result.json", {})
     assert [path.name for path in tmp_path.iterdir()] == ["result.json"]
+
+
+def test_a_written_result_can_be_read_by_others(tmp_path: Path):
+    other = tmp_path / "other"
+    other.touch()
+    write_json(tmp_path / "result.json", {})
+    assert (tmp_path / "result.json").stat().st_mode == other.stat().st_mode
