@@ -160,6 +160,8 @@ class WorkerSession:
 
 def _text(report: pytest.TestReport, advice: str | None) -> str:
     """The traceback with what to do about it, or the bare reason of a skip."""
+    if report.skipped and hasattr(report, "wasxfail"):
+        return f"expected to fail: {report.wasxfail}".removesuffix(": ")
     if report.skipped and isinstance(report.longrepr, tuple):
         return report.longrepr[2].removeprefix("Skipped: ")
     text = report.longreprtext
