@@ -164,6 +164,25 @@ def test_skipped(rlperf):
 def test_marked_skip(rlperf):
     rlperf(lib.same)
 
+@pytest.mark.xfail(reason="known to be wrong")
+def test_expected_to_fail(rlperf):
+    assert rlperf(lib.learn) == 13
+
+@pytest.fixture
+def no_display():
+    raise OSError("no display")
+
+def test_setup_error(rlperf, no_display):
+    rlperf(lib.same)
+
+@pytest.fixture
+def untidy():
+    yield
+    raise OSError("the socket is still open")
+
+def test_teardown_error(rlperf, untidy):
+    rlperf(lib.same)
+
 def test_forgot_the_fixture(rlperf):
     lib.same()
 

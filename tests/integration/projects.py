@@ -134,6 +134,7 @@ class Project:
 
     folder: Path
     cache: Path
+    cwd: str = "."
 
     @property
     def result(self) -> Path:
@@ -181,7 +182,7 @@ class Project:
         with (run / "output").open("wb") as output:
             popen = subprocess.Popen(
                 [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *args],
-                cwd=self.folder,
+                cwd=self.folder / self.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
                 stdout=output,
@@ -227,10 +228,10 @@ class Running:
     def output(self) -> str:
         return (self.folder / "output").read_text(errors="replace")
 
-    def wait_for_workers(self, number: int, deadline_s: float = 60.0) -> None:
-        """Until so many workers of head have begun to run tests."""
+    def wait_for_file(self, name: str, deadline_s: float = 60.0) -> None:
+        """Until a worker has written it into the folder of the run."""
         until = time.monotonic() + deadline_s
-        while len(list(self.folder.glob("head-*"))) < number:
+        while not (self.folder / name).exists():
             assert time.monotonic() < until, self.output()
             assert self.popen.poll() is None, self.output()
             time.sleep(0.02)

@@ -22,6 +22,9 @@ EXPECTED = {
     "test_wrong_result": "failed",
     "test_skipped": "skipped",
     "test_marked_skip": "skipped",
+    "test_expected_to_fail": "skipped",
+    "test_setup_error": "failed",
+    "test_teardown_error": "failed",
     "test_forgot_the_fixture": "failed",
     "test_marked_without_fixture": "failed",
     "test_called_twice": "failed",
@@ -126,7 +129,20 @@ def test_an_assertion_that_fails_in_a_worker_fails_the_test_with_its_traceback(o
     assert "printed by the test" in shown
 
 
-@pytest.mark.parametrize("reason", ["needs a GPU", "slow on Fridays"])
+@pytest.mark.parametrize(
+    ("name", "cause"),
+    [
+        ("test_setup_error", "OSError: no display"),
+        ("test_teardown_error", "OSError: the socket is still open"),
+    ],
+)
+def test_an_error_in_a_fixture_fails_the_test(outcomes: Ended, name: str, cause: str):
+    assert f"E       {cause}" in outcomes.section(name)
+
+
+@pytest.mark.parametrize(
+    "reason", ["needs a GPU", "slow on Fridays", "expected to fail: known to be wrong"]
+)
 def test_a_skip_keeps_its_reason(outcomes: Ended, reason: str):
     skips = [line for line in outcomes.text.splitlines() if line.startswith("SKIPPED")]
     assert any(line.endswith(f": {reason}") for line in skips)

@@ -1,0 +1,155 @@
+"""A worker that crashes, hangs or babbles costs its own test only."""
+
+import pytest
+
+from .projects import CONFTEST, Ended, Workshop
+
+SHORT_DEADLINES = """
+import sys
+
+def pytest_collection_modifyitems():
+    campaign = sys.modules.get("pytest_rlperf.campaign")
+    if campaign is not None:
+        campaign.SCOUT_DEADLINE_S = (4.0, 4.0)
+        campaign.BLOCK_DEADLINE_S = 4.0
+"""
+
+TESTS = """
+import os
+import signal
+import sys
+import time
+
+import lib
+import pytest
+from fakeclock import ordinal, tick
+
+US = 1_000
+
+def work():
+    tick(100 * US)
+
+def test_first(rlperf):
+    rlperf(work)
+
+def test_crash(rlperf):
+    print("these are the last words", file=sys.stderr)
+    sys.stderr.flush()
+    os.write(2, b"written past the capture\\n")
+    rlperf(lambda: os.kill(os.getpid(), signal.SIGSEGV))
+
+def test_crash_on_base(rlperf):
+    rlperf(lib.crash_on_base)
+
+def test_crash_in_a_block(rlperf):
+    def later():
+        work()
+        if lib.AT_HEAD and ordinal() >= 3:
+            os.kill(os.getpid(), signal.SIGKILL)
+    rlperf(later)
+
+def test_exit(rlperf):
+    rlperf(os._exit, 9)
+
+def test_hang(rlperf):
+    def sleep_for_ever():
+        time.sleep(3600)
+    rlperf(sleep_for_ever)
+
+def test_hang_on_base(rlperf):
+    rlperf(work) if lib.AT_HEAD else time.sleep(3600)
+
+def test_garbage(rlperf):
+    def babble():
+        work()
+        sys.stdout.write("\\x00\\xff\\n{not json]\\n")
+        os.write(1, b"\\xff\\xfe\\x00 straight to the descriptor\\n")
+        os.write(2, b'{"event": "measured"}\\n')
+    os.write(1, b"\\x80" * 2**20)
+    sys.stderr.write("x" * 2**20)
+    rlperf(babble)
+
+def test_last(rlperf):
+    rlperf(work)
+"""
+
+LIBRARY_BASE = """
+import os
+import signal
+
+AT_HEAD = False
+
+def crash_on_base():
+    os.kill(os.getpid(), signal.SIGABRT)
+"""
+LIBRARY_HEAD = """
+from fakeclock import tick
+
+AT_HEAD = True
+
+def crash_on_base():
+    tick(100_000)
+"""
+
+
+@pytest.fixture(scope="module")
+def ended(workshop: Workshop) -> Ended:
+    head = {
+        "lib.py": LIBRARY_HEAD,
+        "tests/test_perf.py": TESTS,
+        "conftest.py": CONFTEST + SHORT_DEADLINES,
+    }
+    return workshop.project("faults", {"lib.py": LIBRARY_BASE}, head).measure("-s")
+
+
+def test_the_others_go_on_to_their_verdicts(ended: Ended):
+    assert ended.code == 1
+    assert ended.outcomes == {
+        "test_first": "unchanged",
+        "test_crash": "failed",
+        "test_crash_on_base": "no_baseline",
+        "test_crash_in_a_block": "failed",
+        "test_exit": "failed",
+        "test_hang": "failed",
+        "test_hang_on_base": "no_baseline",
+        "test_garbage": "unchanged",
+        "test_last": "unchanged",
+    }
+
+
+def test_a_crash_shows_the_signal_and_the_last_words(ended: Ended):
+    shown = ended.section("test_crash")
+    assert "the head worker ended (signal SIGSEGV) during this test" in shown
+    assert "written past the capture" in shown
+
+
+def test_a_crash_in_a_later_block_is_the_tests_failure_too(ended: Ended):
+    shown = ended.section("test_crash_in_a_block")
+    assert "the head worker ended (signal SIGKILL) during this test" in shown
+
+
+def test_a_crash_on_the_base_leaves_no_baseline(ended: Ended):
+    reason = ended.metric("test_crash_on_base")["reason"]
+    assert reason == (
+        "it crashes on the base: the base worker ended (signal SIGABRT) during this test"
+    )
+
+
+def test_a_hang_on_the_base_leaves_no_baseline(ended: Ended):
+    reason = ended.metric("test_hang_on_base")["reason"]
+    assert reason == "it hangs on the base: no answer from the base worker within 4 s"
+
+
+def test_a_process_that_leaves_early_is_a_crash(ended: Ended):
+    shown = ended.section("test_exit")
+    assert "the head worker ended (exit status 9) during this test" in shown
+
+
+def test_a_hang_shows_where_it_hangs(ended: Ended):
+    shown = ended.section("test_hang")
+    assert "no answer from the head worker within 4 s" in shown
+    assert "in sleep_for_ever" in shown
+
+
+def test_what_a_test_prints_disturbs_nothing(ended: Ended):
+    assert ended.metric("test_garbage")["value"] == pytest.approx(1e5, rel=0.002)

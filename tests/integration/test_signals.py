@@ -1,0 +1,98 @@
+"""Ctrl+C keeps what was measured; however a run ends, none of its processes is left."""
+
+import os
+import signal
+
+import psutil
+import pytest
+
+from .projects import Ended, Project, Running, Workshop
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="needs POSIX signals")
+
+LIBRARY = """
+import os
+import pathlib
+import time
+
+from fakeclock import ordinal, tick
+
+def quick():
+    tick(1_000_000)
+
+def long():
+    tick(20_000_000)  # long enough for a concurrent duet, which has a metronome
+
+def stuck():
+    tick(1_000_000)
+    if ordinal() >= 3:
+        pathlib.Path(os.environ["INTEGRATION_FOLDER"], "stuck").touch()
+        time.sleep(3600)
+"""
+TESTS = """
+import lib
+
+def test_quick(rlperf):
+    rlperf(lib.quick)
+
+def test_long(rlperf):
+    rlperf(lib.long)
+
+def test_stuck(rlperf):
+    rlperf(lib.stuck)
+"""
+
+
+@pytest.fixture(scope="module")
+def project(workshop: Workshop) -> Project:
+    return workshop.project("signals", {"lib.py": LIBRARY, "tests/test_perf.py": TESTS})
+
+
+def started(project: Project) -> Running:
+    """A run whose third block hangs: both of its workers are in a call that never returns."""
+    result = f"--rlperf-json={project.result}"
+    run = project.start("--rlperf", "--rlperf-against=base", result)
+    run.wait_for_file("stuck")
+    return run
+
+
+@pytest.fixture(scope="module")
+def interrupted(project: Project) -> tuple[Ended, list[psutil.Process]]:
+    run = started(project)
+    run.popen.send_signal(signal.SIGINT)
+    ended = run.wait(deadline_s=30)
+    return ended, run.processes()
+
+
+def test_an_interrupted_run_has_pytests_exit_code(
+    interrupted: tuple[Ended, list[psutil.Process]],
+):
+    ended, _ = interrupted
+    assert ended.code == 2
+    assert "KeyboardInterrupt" in ended.text
+
+
+def test_what_was_measured_is_reported_and_written(
+    interrupted: tuple[Ended, list[psutil.Process]],
+):
+    ended, _ = interrupted
+    assert ended.result["interrupted"] is True
+    assert ended.result["exit_code"] == 2
+    assert len(ended.result["tests"]) == 3
+    assert ended.metric("test_quick")["blocks"] >= 1
+    assert "rlperf: interrupted; the verdicts above rest on what was measured" in ended.text
+
+
+def test_an_interrupted_run_leaves_no_process(interrupted: tuple[Ended, list[psutil.Process]]):
+    _, left = interrupted
+    assert left == []
+
+
+def test_workers_and_metronome_end_with_a_controller_that_is_killed(project: Project):
+    run = started(project)
+    commands = [" ".join(process.cmdline()) for process in run.processes()]
+    run.popen.kill()
+    run.popen.wait()
+    assert sum("boot.py" in command for command in commands) >= 2
+    assert sum("metronome.py" in command for command in commands) == 1
+    assert run.wait_until_gone(10.0) == []
