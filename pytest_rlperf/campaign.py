@@ -263,8 +263,10 @@ class Campaign:
 
 
 def _cause(run: SideRun) -> str:
-    """Of a process that ended or hangs the first line says how; its last words follow."""
-    lost = run.state in (State.CRASHED, State.HUNG)
+    """Of a process that ended or hangs the first line says how; its last words tell more only
+    where pytest itself gave up, at a conftest that does not load, and shows the error.
+    """
+    lost = run.state in (State.CRASHED, State.HUNG) and "\nE  " not in run.text
     return run.text.partition("\n")[0] if lost else run.text
 
 

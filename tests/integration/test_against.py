@@ -147,6 +147,34 @@ def test_a_base_that_does_not_import_leaves_no_baseline(broken_base: Ended):
     assert reason in broken_base.text
 
 
+@pytest.mark.parametrize(
+    ("how", "cause"),
+    [
+        (
+            "from lib import new_on_head",
+            "ImportError: cannot import name 'new_on_head' from 'lib'",
+        ),
+        (
+            "import lib",
+            "the base worker ended (exit status 7) before it could run a test",
+        ),
+    ],
+)
+def test_a_conftest_that_cannot_be_loaded_on_the_base_leaves_no_baseline(
+    workshop: Workshop, request: pytest.FixtureRequest, how: str, cause: str
+):
+    base = {"lib.py": "" if "new" in how else "import os\n\nos._exit(7)\n"}
+    head = {
+        "lib.py": library(1) + "\nnew_on_head = True\n",
+        "conftest.py": f"{how}\n{CONFTEST}",
+        "tests/test_perf.py": "import lib\n\ndef test_work(rlperf):\n    rlperf(lib.work)\n",
+    }
+    name = f"broken-conftest-{request.node.callspec.indices['how']}"
+    ended = workshop.project(name, base, head).measure()
+    assert ended.code == 6
+    assert cause in ended.metric("test_work")["reason"]
+
+
 def test_a_comparison_that_was_asked_for_and_did_not_take_place_is_an_error(broken_base: Ended):
     assert broken_base.code == 6
     assert broken_base.result["exit_code"] == 6
