@@ -1,10 +1,10 @@
 """The sequential decision: look, suspect, confirm with fresh blocks, or pass.
 
-Looks at 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is *suspected*
-when the one-sided 99 % lower bound of its interval lies above the threshold, and called only when
-half as many blocks more, which had no part in raising the suspicion, say so too; all blocks tell
-the spread. A test passes when the 99 % upper bound lies below the threshold, and the sums do not
-contradict.
+Looks at 5, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is
+*suspected* when the one-sided 99 % lower bound of its interval lies above the threshold, and called
+only when half as many blocks more, which had no part in raising the suspicion, say so too; all
+blocks tell the spread. A test passes when the 99 % upper bound lies below the threshold, and the
+sums do not contradict.
 
 False alarms: a change of exactly the threshold raises a suspicion with at most 1 % a look, and
 fresh blocks confirm it with at most the confirmation level. So the chance per test is at most
@@ -23,7 +23,7 @@ from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, LogRatios, esti
 from pytest_rlperf.judge.student import t_quantile
 from pytest_rlperf.model.verdict import Interval, Outcome
 
-LOOKS = (8, 12, 16, 24, 32, 48)
+LOOKS = (5, 8, 12, 16, 24, 32, 48)
 LATE_LOOK = 64
 SMALL_THRESHOLD = 0.05
 LEAST_FRESH = 6

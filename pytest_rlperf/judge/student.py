@@ -14,6 +14,8 @@ MAX_TERMS = 500
 
 def t_cdf(t: float, df: float) -> float:
     """P(T <= t) for T with `df` degrees of freedom."""
+    if t * t < df:  # near the middle: the tail's argument would round to one
+        return 0.5 + math.copysign(0.5, t) * _incomplete_beta(0.5, df / 2, t * t / (df + t * t))
     tail = 0.5 * _incomplete_beta(df / 2, 0.5, df / (df + t * t))
     return tail if t < 0 else 1 - tail
 

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Sequence
+from contextlib import suppress
 
 import psutil
 
@@ -19,18 +20,18 @@ def pin(cores: Sequence[int]) -> None:
         os.sched_setaffinity(0, cores)
 
 
-def pin_job(cores: Sequence[int]) -> None:
-    """Pin this process and each living child to a core of its own, in order of birth.
+def pin_job(cores: Sequence[int]) -> list[int]:
+    """Pin this process and each living child to a core of its own, in order of birth; returns the
+    children's ids.
 
     Both sides of a duet do the same, so process k of either side sits on the same core. A test
     whose children live for one call only keeps all cores and is placed by the kernel.
     """
-    children = psutil.Process().children(recursive=True)
-    if not children or not cores or not hasattr(psutil.Process, "cpu_affinity"):
-        return
-    for number, process in enumerate(sorted(children, key=lambda p: (p.create_time(), p.pid)), 1):
-        try:
-            process.cpu_affinity([cores[number % len(cores)]])
-        except psutil.Error:
-            continue  # it ended meanwhile
+    born = sorted(psutil.Process().children(recursive=True), key=lambda p: (p.create_time(), p.pid))
+    if not born or not cores or not hasattr(os, "sched_setaffinity"):
+        return [child.pid for child in born]
+    for number, child in enumerate(born, 1):
+        with suppress(OSError):  # it ended meanwhile
+            os.sched_setaffinity(child.pid, [cores[number % len(cores)]])
     pin(cores[:1])
+    return [child.pid for child in born]

@@ -1,5 +1,7 @@
 """From what the scouts saw to a plan: the length and nature of a call choose the duet."""
 
+import math
+
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 
@@ -13,12 +15,13 @@ LONG_CALL_NS = 3_000_000
 BLOCK_NS = 200_000_000
 """Aim for the slices of both sides of one test in one block. More time in a block does not help:
 blocks differ by more than the slices in them."""
-SLICED_PAIRS = (8, 40)
-CONCURRENT_PAIRS = (2, 8)
-VERY_LONG_CALL_NS = 1_000_000_000
-"""Above this a block has one pair only."""
-LIVE_PAIRS = (8, 24)
 LIVE_BLOCK_NS = 500_000_000
+PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
+DEFAULT_WARMUP = Spec().warmup
+COLD_START = 1.2
+"""A first call this much slower than the next needs warming up, however long it is."""
+LONG_WARMUP_NS = 100_000_000
+"""A call this long warms itself up, unless its first one was cold."""
 WAITS_SHARE = 0.8
 """A call that computes for less of its time than this waits for something."""
 SETUP_CALLS_MAX = 1_000
@@ -35,7 +38,7 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
     most_calls = SETUP_CALLS_MAX if seen.has_setup else MOST_CALLS
     calls = _between(slice_ns / call_ns, (1, most_calls))
     block_ns = LIVE_BLOCK_NS if several > 1 else BLOCK_NS
-    pairs = _between(block_ns / (2 * calls * call_ns), _pairs(mode, call_ns))
+    pairs = _power_of_two(_between(block_ns / (2 * calls * call_ns), PAIRS[mode]))
     if spec.iterations is not None:
         calls = min(calls, spec.iterations)
         pairs = -(-spec.iterations // calls)
@@ -43,7 +46,7 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         mode=mode,
         calls=calls,
         pairs=pairs,
-        warmup=spec.warmup,
+        warmup=_warmup(seen, spec),
         cores=max(1, min(several, cores)),
         wall=spec.waits,
     )
@@ -59,21 +62,21 @@ def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
     return Mode.SLICED
 
 
-def _pairs(mode: Mode, call_ns: float) -> tuple[int, int]:
-    if call_ns > VERY_LONG_CALL_NS:
-        return 1, 1
-    match mode:
-        case Mode.CONCURRENT:
-            return CONCURRENT_PAIRS
-        case Mode.LIVE:
-            return LIVE_PAIRS
-        case Mode.SLICED:
-            return SLICED_PAIRS
+def _warmup(seen: Scouted, spec: Spec) -> int:
+    warm = seen.first_ns < COLD_START * seen.call_ns
+    if spec.warmup == DEFAULT_WARMUP and warm and seen.call_ns > LONG_WARMUP_NS:
+        return 0
+    return spec.warmup
+
+
+def _power_of_two(pairs: int) -> int:
+    """At most double: whole periods of a test whose every 2nd, 4th or 8th call does more."""
+    return 1 << round(math.log2(pairs))
 
 
 def block_seconds(plan: Plan, seen: Scouted) -> float:
     """What the slices and the warm-up of both sides should take on a quiet machine."""
-    calls = plan.calls * (plan.pairs + 1) + max(plan.warmup, 1)
+    calls = plan.calls * (plan.pairs + 1) + plan.warmup
     return 2 * calls * seen.call_ns / 1e9 + seen.first_ns / 1e9
 
 

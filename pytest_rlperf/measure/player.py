@@ -11,7 +11,8 @@ from typing import Any
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout
-from pytest_rlperf.measure.clock import Clock, Elapsed
+from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock
+from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, loop_overhead_ns
 from pytest_rlperf.measure.pinning import pin_job
@@ -104,20 +105,22 @@ class Player:
     ) -> Any:
         rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
         result = None
-        for _ in range(max(plan.warmup, 1)):
+        for _ in range(plan.warmup):
             result = calls.once()
+        clock = self._clock
         if plan.mode is Mode.LIVE:
-            pin_job(assignment.cores)
+            children = pin_job(assignment.cores)
+            clock = JobClock(children) if isinstance(clock, SystemClock) else clock
         overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
         alive = scatter(rng, BEFORE_TEST)
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
-            _, result = calls.timed(plan.calls, self._clock)
+            _, result = calls.timed(plan.calls, clock)
         # Sooner than the controller's own deadline, so that it sees which side is stuck.
         self._baton.reset(BATON_SHARE * assignment.deadline_s)
         self._say("ready")
         if self._channel.receive()["do"] != "go":
-            return result  # the partner cannot run this test
-        slices, result, switches = self._slices(assignment, plan, calls, rng)
+            return calls.once()  # the partner cannot run this test, but its body goes on
+        slices, result, switches = self._slices(assignment, plan, calls, clock, rng)
         del alive
         self._say(
             "measured",
@@ -131,7 +134,7 @@ class Player:
         return result
 
     def _slices(
-        self, assignment: Assignment, plan: Plan, calls: Calls, rng: random.Random
+        self, assignment: Assignment, plan: Plan, calls: Calls, clock: Clock, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
         slices: list[Elapsed] = []
         result = alive = None
@@ -139,7 +142,7 @@ class Player:
         def run_slice() -> None:
             nonlocal result, alive
             alive = stir(rng)
-            elapsed, result = calls.timed(plan.calls, self._clock)
+            elapsed, result = calls.timed(plan.calls, clock)
             slices.append(elapsed)
 
         gc.collect()

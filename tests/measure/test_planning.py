@@ -8,11 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.measure.planning import (
-    CONCURRENT_PAIRS,
-    LIVE_PAIRS,
+    PAIRS,
     SETUP_CALLS_MAX,
     SLICE_NS,
-    SLICED_PAIRS,
     block_seconds,
     choose_plan,
 )
@@ -51,13 +49,18 @@ def test_short_calls_take_turns_and_long_ones_run_together(call_ns: float, mode:
 def test_a_slice_holds_as_many_calls_as_fill_a_turn(call_ns: float):
     found = plan(call_ns)
     assert found.calls * call_ns == pytest.approx(SLICE_NS)
-    assert SLICED_PAIRS[0] <= found.pairs <= SLICED_PAIRS[1]
+    assert found.pairs == PAIRS[Mode.SLICED][1]
 
 
-@pytest.mark.parametrize(("call_ns", "fewest"), [(0.5 * S, CONCURRENT_PAIRS[0]), (30 * S, 1)])
-def test_a_long_call_is_a_slice_of_its_own_and_gets_few_of_them(call_ns: float, fewest: int):
+@pytest.mark.parametrize("call_ns", [0.5 * S, 30 * S])
+def test_a_long_call_is_a_slice_of_its_own_and_a_block_has_one(call_ns: float):
     found = plan(call_ns)
-    assert (found.calls, found.pairs) == (1, fewest)
+    assert (found.calls, found.pairs) == (1, 1)
+
+
+@pytest.mark.parametrize("call_ns", [9 * MS, 13 * MS, 17 * MS, 25 * MS, 50 * MS])
+def test_a_block_holds_whole_periods_of_work_that_comes_every_few_calls(call_ns: float):
+    assert plan(call_ns).pairs in (2, 4, 8)
 
 
 def test_an_immeasurably_short_call_still_gets_a_plan():
@@ -101,7 +104,7 @@ def test_a_test_gets_as_many_cores_as_threads_while_there_are_some(threads: int,
 def test_a_test_with_several_processes_plays_with_live_jobs(processes: int, cores: int):
     found = choose_plan(seen(10 * MS, processes=processes), Spec(), CORES)
     assert (found.mode, found.cores) == (Mode.LIVE, cores)
-    assert LIVE_PAIRS[0] <= found.pairs <= LIVE_PAIRS[1]
+    assert PAIRS[Mode.LIVE][0] <= found.pairs <= PAIRS[Mode.LIVE][1]
 
 
 def test_where_nothing_can_be_pinned_long_calls_take_turns_too():
@@ -113,6 +116,12 @@ def test_the_declared_warm_up_is_kept():
     assert plan(1 * MS, Spec(warmup=5)).warmup == 5
 
 
+@pytest.mark.parametrize(("first_ns", "warmup"), [(0.51 * S, 0), (0.9 * S, 1)])
+def test_a_long_call_is_warmed_up_only_if_its_first_one_was_cold(first_ns: float, warmup: int):
+    facts = replace(seen(0.5 * S), first_ns=first_ns)
+    assert choose_plan(facts, Spec(), CORES).warmup == warmup
+
+
 @examples
 @given(st.floats(1, 60 * S), st.floats(0, 1), st.integers(1, 64), st.booleans(), st.integers(0, 64))
 def test_whatever_is_seen_there_is_a_plan_of_bounded_length(
@@ -121,7 +130,7 @@ def test_whatever_is_seen_there_is_a_plan_of_bounded_length(
     facts = replace(seen(call_ns, cpu_share, processes), has_setup=has_setup)
     found = choose_plan(facts, Spec(), cores)
     slices_s = 2 * found.calls * found.pairs * call_ns / S
-    assert slices_s <= max(2.0, 2 * SLICED_PAIRS[0] * call_ns / S)
+    assert slices_s <= max(2.0, 2 * PAIRS[found.mode][0] * call_ns / S)
     assert math.isfinite(block_seconds(found, facts))
 
 
