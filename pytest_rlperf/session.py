@@ -168,11 +168,12 @@ class GateSession:
 
     def pytest_report_header(self) -> str:
         s = self._settings
-        partner = f"against {self._revision.label}" if self._revision else "no revision to compare"
+        partner = "no revision to compare with"
+        if self._revision is not None:
+            partner = f"against {self._revision.label}, allowed {format_percent(s.threshold)}"
         cores = available_cores()
         pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
-        allowed = format_percent(s.threshold)
-        return f"rlperf: {partner}, allowed {allowed}, budget {s.budget_s:.0f} s, {pinned}"
+        return f"rlperf: {partner}, budget {s.budget_s:.0f} s, {pinned}"
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         run = self._run

@@ -21,6 +21,11 @@ from pytest_rlperf.measure.blocks import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
 
+OWN_WARNING = (
+    "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
+)
+"""Workers import the measuring code before pytest could; a suite may turn warnings into errors."""
+
 OWN_TO_THE_SESSION = frozenset(
     {
         "capture", "collectonly", "durations", "durations_min", "file_or_dir", "failedfirst",
@@ -102,6 +107,8 @@ def _arguments(config: pytest.Config) -> Iterator[str]:
     for setting in config.getoption("override_ini", default=None) or ():
         if not setting.startswith("addopts"):
             yield from ("-o", setting)
+    for warning in (*(config.getoption("pythonwarnings", default=None) or ()), OWN_WARNING):
+        yield from ("-W", warning)
 
 
 def _own_name(config: pytest.Config) -> str:

@@ -34,7 +34,8 @@ def render_table(run: RunResult) -> list[str]:
     """One line a test, worst first, then the reasons that numbers do not show."""
     tests = sorted(run.tests, key=_severity_first)
     head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
-    return _aligned([head, *(_row(test) for test in tests)]) + _remarks(tests)
+    table = _aligned([head, *(_row(test) for test in tests)])
+    return table if run.against is None else table + _remarks(tests)
 
 
 def _severity_first(test: TestResult) -> tuple[int, float]:
