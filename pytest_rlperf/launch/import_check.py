@@ -12,8 +12,9 @@ from types import ModuleType
 
 from pytest_rlperf.launch.places import Trees, find_regular, relative
 
-KEEP = ("pytest_rlperf",)
-"""The measuring code: head's on both sides, and loaded before the base tree is."""
+KEEP = ("pytest_rlperf", "__main__")
+"""The measuring code, first file included: head's on both sides, and loaded before the base tree
+is. Seen where the tree under test is the plugin's own."""
 
 
 @dataclass(frozen=True, slots=True)
