@@ -95,7 +95,7 @@ INI = """
 [pytest]
 addopts = -n0 -x --cov=lib --maxfail=1 -ra --strict-markers --durations=3
 markers = slow: takes long
-filterwarnings = error
+filterwarnings = error::pytest.PytestAssertRewriteWarning
 """
 
 

@@ -73,8 +73,6 @@ def test_without_a_comparison_its_columns_are_left_out():
     assert render_table(run) == [
         "             time a call           blocks  test",
         "no baseline  3 ms (2,333 steps/s)  2       test_a.py::test_a",
-        "",
-        "test_a.py::test_a: no baseline: measured, with nothing to compare with",
     ]
 
 
