@@ -2,7 +2,8 @@
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import reduce
 from typing import Any
 
 from pytest_rlperf.judge.decide import Decision, Gate, decide
@@ -22,6 +23,11 @@ SCOUT_DEADLINE_S = (30.0, 120.0)
 BLOCK_DEADLINE_S = 20.0
 SLOWEST = 20
 """A test of a block gets this time, and this many times what it should take."""
+LATE = 3
+"""Near the end of the budget it still gets this many times what it should take."""
+STARTUP_S = 120.0
+SCOUT_SHARE = 0.6
+"""Of the budget, for the scouts of a suite too large for it."""
 SOLO_BLOCKS = 5
 """Without a partner there is no verdict to reach: enough blocks to show value and spread."""
 
@@ -43,6 +49,7 @@ class Track:
     benchmark: Benchmark
     plan: Plan | None = None
     seen: Scouted | None = None
+    scouted_s: float = 0.0  # fixtures and calls of the scout
     steps: int | None = None
     blocks: list[Block] = field(default_factory=list)
     ratios: list[LogRatios] = field(default_factory=list)
@@ -71,6 +78,7 @@ class Campaign:
         threshold: float,
         budget_s: float,
         cores: int,
+        begun: float,
         show: Callable[[Progress], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -82,15 +90,14 @@ class Campaign:
         self._cores = cores
         self._show = show
         self._clock = clock
-        self._begun = clock()
-        self._longest_block_s = 0.0
+        self._begun = begun
 
     def run(self) -> None:
         """Fills the tracks; what was measured stays there whatever ends the run."""
         try:
             self._scout()
             index = 1
-            while (tasks := self._tasks()) and self._time_for_block():
+            while (tasks := self._tasks()) and self._left_s() > 0:
                 self._run_block(index, tasks)
                 index += 1
         finally:
@@ -107,19 +114,17 @@ class Campaign:
             Task(t.benchmark.nodeid, None, t.benchmark.spec.threads, self._scout_deadline())
             for t in self.tracks.values()
         ]
-        for played in self._blocks.run(0, tasks, more_to_come=True):
+        for played in self._blocks.run(0, tasks, self._startup_s(), more_to_come=True):
             self._take_scout(self.tracks[played.nodeid], played)
             self._report()
-            if self._left_s() <= 0:
-                break
+            if self._left_s() <= (1 - SCOUT_SHARE) * self._budget_s:
+                break  # what was scouted shall be measured too
 
     def _run_block(self, index: int, tasks: list[Task]) -> None:
-        begun = self._clock()
-        for played in self._blocks.run(index, tasks, more_to_come=self._time_for_block()):
+        for played in self._blocks.run(index, tasks, self._startup_s(), more_to_come=True):
             self._take_block(self.tracks[played.nodeid], played)
             if self._left_s() <= 0:
                 break
-        self._longest_block_s = max(self._longest_block_s, self._clock() - begun)
         for track in self.tracks.values():
             if track.open and track.blocks:
                 self._judge(track, exhausted=False)
@@ -127,18 +132,20 @@ class Campaign:
 
     def _tasks(self) -> list[Task]:
         return [
-            Task(
-                t.benchmark.nodeid,
-                t.plan,
-                t.benchmark.spec.threads,
-                BLOCK_DEADLINE_S + SLOWEST * block_seconds(t.plan, t.seen),
-            )
+            Task(t.benchmark.nodeid, t.plan, t.benchmark.spec.threads, self._block_deadline(t))
             for t in self.tracks.values()
-            if t.open and t.plan is not None and t.seen is not None
+            if t.open and t.plan is not None
         ]
 
-    def _time_for_block(self) -> bool:
-        return self._left_s() > 0
+    def _block_deadline(self, track: Track) -> float:
+        """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
+        assert track.plan is not None and track.seen is not None
+        expected_s = track.scouted_s + block_seconds(track.plan, track.seen)
+        most_s = max(LATE * expected_s, self._left_s())
+        return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)
+
+    def _startup_s(self) -> float:
+        return min(STARTUP_S, BLOCK_DEADLINE_S + max(0.0, self._left_s()))
 
     def _left_s(self) -> float:
         return self._budget_s - (self._clock() - self._begun)
@@ -153,12 +160,11 @@ class Campaign:
         if not self._both_ran(track, played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
-        seen = max((_scouted(f) for f in facts), key=lambda s: s.call_ns)
-        track.seen, track.steps = seen, facts[0]["steps"]
+        seen = reduce(Scouted.worst, map(_scouted, facts))
+        track.seen, track.scouted_s, track.steps = seen, played.seconds, facts[0]["steps"]
         track.plan = choose_plan(seen, track.benchmark.spec, self._cores)
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
-        self._check_work(track, facts)
 
     def _take_block(self, track: Track, played: Played) -> None:
         if not self._both_ran(track, played.runs):
@@ -192,6 +198,11 @@ class Campaign:
             )
         elif head.state not in (State.RAN, State.ABANDONED):
             track.failure = Failure(head.text, head.sections)
+        elif track.open and any(run.facts is None for run in runs):
+            track.failure = Failure(
+                "the measured function raised and the test caught it, so there is nothing to "
+                "time; measure a call that returns."
+            )
         return track.open
 
     def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
@@ -205,7 +216,7 @@ class Campaign:
         if self._partner:
             track.decision = decide(track.ratios, self._gate(track), exhausted)
         elif len(track.blocks) >= SOLO_BLOCKS:
-            track.ended = Ended.alone()
+            track.ended = Ended.alone(len(track.blocks))
 
     def _gate(self, track: Track) -> Gate:
         own = track.benchmark.spec.threshold
@@ -219,7 +230,7 @@ class Campaign:
             if self._partner:
                 self._judge(track, exhausted=True)
             else:
-                track.ended = Ended.alone()
+                track.ended = Ended.alone(len(track.blocks))
 
     def _result(self, track: Track) -> TestResult:
         b = track.benchmark
@@ -229,6 +240,7 @@ class Campaign:
             self._gate(track).threshold,
             failed=track.failure is not None,
             skipped=track.skipped is not None,
+            wall=track.plan is not None and track.plan.wall,
         )
         return TestResult(
             nodeid=b.nodeid,
@@ -271,8 +283,7 @@ def _cause(run: SideRun) -> str:
 
 
 def _scouted(facts: Mapping[str, Any]) -> Scouted:
-    names = ("call_ns", "first_ns", "cpu_share", "processes", "has_setup")
-    return Scouted(**{name: facts[name] for name in names})
+    return Scouted(**{each.name: facts[each.name] for each in fields(Scouted)})
 
 
 def _side_block(facts: Mapping[str, Any], plan: Plan) -> SideBlock:

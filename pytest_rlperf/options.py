@@ -1,6 +1,7 @@
 """Command line and ini file → one frozen `Settings`. The only place that reads either."""
 
 import difflib
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -98,6 +99,13 @@ def read_settings(config: pytest.Config) -> Settings:
     )
 
 
+def refuse_lone_options(config: pytest.Config) -> None:
+    """A gate that was asked for and is not run would be green for ever."""
+    for name in ("against", "threshold", "budget", "category", "strict", "json"):
+        if config.getoption(f"rlperf_{name}"):
+            raise pytest.UsageError(f"rlperf: --rlperf-{name} does nothing alone; add --rlperf.")
+
+
 def _text(config: pytest.Config, name: str) -> str | None:
     given: str | None = config.getoption(f"rlperf_{name}")
     return given if given is not None else (config.getini(f"rlperf_{name}") or None)
@@ -115,6 +123,8 @@ def checked_file(path: Path) -> Path:
         raise UsageError(f"--rlperf-json={path} is a folder; name a file in it.")
     if not path.parent.is_dir():
         raise UsageError(f"--rlperf-json={path}: its folder does not exist; create it first.")
+    if not os.access(path.parent, os.W_OK):
+        raise UsageError(f"--rlperf-json={path}: its folder is not writable; choose another.")
     return path
 
 

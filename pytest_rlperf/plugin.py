@@ -7,7 +7,7 @@ import pytest
 from pytest_rlperf import hookspecs
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import rlperf as rlperf
-from pytest_rlperf.options import add_options, read_settings
+from pytest_rlperf.options import add_options, read_settings, refuse_lone_options
 
 MARKER_HELP = (
     "rlperf(category, steps, threshold, threads, waits, warmup, iterations, metadata): "
@@ -25,7 +25,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER_HELP)
-    if not config.getoption("rlperf") or config.option.collectonly:
+    if config.option.collectonly:
+        return
+    if not config.getoption("rlperf"):
+        refuse_lone_options(config)
         return
     from pytest_rlperf.session import GateSession
 

@@ -2,6 +2,7 @@
 
 import hashlib
 import inspect
+import os
 import shlex
 
 import pytest
@@ -26,12 +27,10 @@ def source_hash(item: pytest.Item) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 
-def repeat_command(nodeid: str, against: str | None, config: pytest.Config) -> str:
-    """The command that measures just this test again, in the same way."""
-    words = ["pytest", "--rlperf"]
-    if against is not None:
-        words.append(f"--rlperf-against={against}")
-    threshold = config.getoption("rlperf_threshold")
-    if threshold:
-        words.append(f"--rlperf-threshold={threshold}")
-    return shlex.join([*words, nodeid])
+def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
+    """The command that measures just this test again, from the same folder in the same way."""
+    chosen = set(config.option.file_or_dir or ())
+    words = [word for word in config.invocation_params.args if str(word) not in chosen]
+    module = os.path.relpath(item.path, config.invocation_params.dir)
+    inside = item.nodeid.partition("::")[2]
+    return shlex.join(["pytest", *map(str, words), f"{module}::{inside}" if inside else module])

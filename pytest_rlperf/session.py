@@ -1,6 +1,7 @@
 """What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
 
 import datetime
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,6 +35,7 @@ class GateSession:
     """The plugin object of a session that measures."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        _refuse_windows()
         _refuse_xdist(config)
         self._config = config
         self._settings = settings
@@ -89,6 +91,7 @@ class GateSession:
                 threshold=self._settings.threshold,
                 budget_s=self._settings.budget_s,
                 cores=len(cores),
+                begun=begun,
                 show=line.show,
             )
             interrupted = True
@@ -102,7 +105,7 @@ class GateSession:
                 self._report_all(session, self._run)
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
-        command = repeat_command(item.nodeid, self._settings.against, self._config)
+        command = repeat_command(item, self._config)
         return Benchmark(item.nodeid, self._specs[item.nodeid], source_hash(item), command)
 
     def _result(
@@ -219,7 +222,13 @@ class GateSession:
 
 
 def _compared(run: RunResult) -> bool:
-    return any(test.verdict.outcome in COMPARED for test in run.tests)
+    """Measured on both sides, that is: an inconclusive test without a block compared nothing."""
+    return any(t.verdict.outcome in COMPARED and t.verdict.interval for t in run.tests)
+
+
+def _refuse_windows() -> None:
+    if sys.platform == "win32":
+        raise UsageError("measuring needs Linux or macOS; on Windows run it in WSL.")
 
 
 def _refuse_xdist(config: pytest.Config) -> None:

@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -64,6 +65,7 @@ def staged(
                 folder=Path(folder),
                 cores=cores,
                 seed=random.SystemRandom().randrange(2**32),
+                token=secrets.token_hex(8),
             )
             yield stage, () if tree is None else tree.notices
     finally:
@@ -98,7 +100,18 @@ def _arguments(config: pytest.Config) -> Iterator[str]:
     goes to the worker's output file: captured by pytest it would be lost with a crash.
     """
     yield from ("-p", _own_name(config))
-    yield from ("-p", "no:cacheprovider", "-p", "no:xdist", "-o", "addopts=", "-q", "-s")
+    yield from (
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:rerunfailures",
+        "-o",
+        "addopts=",
+        "-q",
+        "-s",
+    )
     yield from ("-o", "console_output_style=classic")
     yield f"--import-mode={config.getoption('importmode')}"
     for name in config.getoption("plugins", default=None) or ():

@@ -57,23 +57,14 @@ class Estimate:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error
 
 
-def estimate(values: Sequence[float], spread_of: Sequence[float] | None = None) -> Estimate:
-    """Trimmed mean of `values`, its standard error from the winsorised variance.
-
-    `spread_of`: more values of the same kind, which may tell the variance better.
-    """
+def estimate(values: Sequence[float]) -> Estimate:
+    """Trimmed mean of `values`, its standard error from the winsorised variance."""
     n = len(values)
     if n < LEAST_BLOCKS:
         raise ValueError(f"an interval needs at least {LEAST_BLOCKS} blocks, not {n}")
-    kept = _trimmed(values)
-    wide = _trimmed(values if spread_of is None else spread_of)
-    cut = (len(spread_of or values) - len(wide)) // 2
-    variance = statistics.variance([wide[0]] * cut + wide + [wide[-1]] * cut)
+    cut = int(n * TRIMMED_SHARE)
+    kept = sorted(values)[cut : n - cut]
+    winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
     left = len(kept)
-    error = math.sqrt(variance * (n - 1) / (left * (left - 1)))
-    return Estimate(statistics.fmean(kept), error, len(wide) - 1)
-
-
-def _trimmed(values: Sequence[float]) -> list[float]:
-    cut = int(len(values) * TRIMMED_SHARE)
-    return sorted(values)[cut : len(values) - cut]
+    error = math.sqrt(statistics.variance(winsorised) * (n - 1) / (left * (left - 1)))
+    return Estimate(statistics.fmean(kept), error, left - 1)

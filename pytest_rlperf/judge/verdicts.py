@@ -1,6 +1,6 @@
 """Words for what was decided, and for what ended before there was a decision."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -19,6 +19,7 @@ BASE_TROUBLE = {
     "crashed": "it crashes on the base",
     "hung": "it hangs on the base",
     "unmeasured": "on the base it returns without calling rlperf",
+    "abandoned": "the two sides did not meet in time; if its fixtures take long, make them once",
 }
 
 
@@ -45,7 +46,9 @@ class Ended:
         return cls(Outcome.INCOMPARABLE, f"the sides did not do the same work: {'; '.join(parts)}")
 
     @classmethod
-    def alone(cls) -> Self:
+    def alone(cls, blocks: int) -> Self:
+        if not blocks:
+            return cls(Outcome.NO_BASELINE, "the budget ran out before it was measured")
         return cls(Outcome.NO_BASELINE, "measured, with nothing to compare with")
 
 
@@ -56,6 +59,7 @@ def verdict_of(
     *,
     failed: bool,
     skipped: bool,
+    wall: bool = False,
 ) -> Verdict:
     """The one verdict on a benchmark's time."""
     if failed or skipped:
@@ -63,7 +67,8 @@ def verdict_of(
     if ended is not None:
         return Verdict(ended.outcome, ended.reason, threshold)
     if decision is None or decision.outcome is None:
-        return Verdict(Outcome.INCONCLUSIVE, "the budget ran out before it was measured", threshold)
+        reason = "the budget ran out before it was measured; raise --rlperf-budget"
+        return Verdict(Outcome.INCONCLUSIVE, reason, threshold)
     interval = decision.interval
     regressed = decision.outcome is Outcome.REGRESSED and interval is not None
     return Verdict(
@@ -73,9 +78,15 @@ def verdict_of(
         interval=interval,
         detectable=decision.detectable,
         severity=severity(interval.change) if regressed and interval else None,
-        blocks=decision.needed,
-        label="by sums" if decision.by_sums else None,
+        label=", ".join(_labels(decision, wall)) or None,
     )
+
+
+def _labels(decision: Decision, wall: bool) -> Iterator[str]:
+    if decision.by_sums:
+        yield "by sums"
+    if wall:
+        yield "wall time, by alternation"
 
 
 def severity(change: float) -> Severity:
@@ -107,8 +118,13 @@ def _within(interval: Interval | None, allowed: str) -> str:
 def _inconclusive(decision: Decision, threshold: float, allowed: str) -> str:
     if decision.interval is None or decision.detectable is None:
         return (
-            f"the budget ran out after {decision.needed} of at least {LEAST_BLOCKS} blocks; "
+            f"the budget ran out after {decision.blocks} of at least {LEAST_BLOCKS} blocks; "
             "raise --rlperf-budget or select fewer tests"
+        )
+    if not decision.out_of_time:
+        return (
+            f"{decision.blocks} blocks could not tell it from the allowed {allowed}: it lies too "
+            "close; set another threshold for it, or look at the interval"
         )
     if decision.interval.low > threshold:
         return (

@@ -19,7 +19,8 @@ class Checkout:
         self._top = top
         self._revision = revision
         self._env = {"GIT_INDEX_FILE": str(index)}
-        index.unlink(missing_ok=True)
+        for file in (index, index.with_name(f"{index.name}.lock")):  # a killed git leaves its lock
+            file.unlink(missing_ok=True)
         self._git("read-tree", revision.sha)
         modes = _modes(listed(top, "--stage", env=self._env))
         self.tracked = frozenset(path for path, mode in modes.items() if mode != SUBMODULE)

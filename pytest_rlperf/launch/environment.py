@@ -29,6 +29,8 @@ SCRUBBED_PREFIXES = ("COV_CORE_", "COVERAGE_PROCESS", "PYTEST_")
 KEPT = frozenset({"PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
 
 PADDING = "RLPERF_PADDING"
+RUN = "RLPERF_RUN"
+"""Marks the processes of a run, however far from its workers they have gone."""
 
 
 def worker_environment(
@@ -38,6 +40,7 @@ def worker_environment(
     hash_seed: int,
     padding: int,
     caches: Path,
+    token: str,
     import_folders: Sequence[str],
 ) -> dict[str, str]:
     """Equal on both sides but for the padding, which moves the stack by a random amount."""
@@ -53,6 +56,7 @@ def worker_environment(
     old = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []
     env["PYTHONPATH"] = os.pathsep.join([*import_folders, *old])
     env[PADDING] = "x" * padding
+    env[RUN] = token
     return env
 
 

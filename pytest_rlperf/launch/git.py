@@ -35,11 +35,11 @@ QUIET = (
 )
 
 
-class GitFailed(Exception):
+class GitFailed(RevisionError):
     """A git command that did not succeed; callers turn it into a sentence of their own."""
 
     def __init__(self, stderr: str) -> None:
-        super().__init__(stderr)
+        super().__init__(f"git failed: {stderr!r}; check the repository with `git status`.")
         self.stderr = stderr
 
 

@@ -4,11 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
+
+from pytest_rlperf.launch.environment import RUN
 
 TAIL_BYTES = 8_000
 STACKS_S = 0.5
@@ -107,7 +110,7 @@ class Process:
             with suppress(OSError):  # descendants whose parents have ended already
                 os.killpg(self._popen.pid, signal.SIGKILL)
         self._popen.wait()
-        psutil.wait_procs(family, timeout=END_S)
+        _wait_until_gone(family)
 
     def _family(self) -> list[psutil.Process]:
         try:
@@ -115,3 +118,33 @@ class Process:
             return [own, *own.children(recursive=True)]
         except psutil.Error:
             return []
+
+
+def end_marked(token: str) -> None:
+    """End what tests of this run left behind in sessions of their own."""
+    left = [process for process in psutil.process_iter() if _mark(process) == token]
+    for process in left:
+        with suppress(psutil.Error):
+            process.kill()
+    _wait_until_gone(left)
+
+
+def _mark(process: psutil.Process) -> str | None:
+    try:
+        return process.environ().get(RUN) if process.pid != os.getpid() else None
+    except (psutil.Error, OSError):  # gone, or somebody else's
+        return None
+
+
+def _wait_until_gone(processes: Sequence[psutil.Process]) -> None:
+    """A zombie is gone: who should reap it may take its time, in a container for ever."""
+    until = time.monotonic() + END_S
+    while any(map(_runs, processes)) and time.monotonic() < until:
+        time.sleep(0.005)
+
+
+def _runs(process: psutil.Process) -> bool:
+    try:
+        return process.is_running() and process.status() != psutil.STATUS_ZOMBIE
+    except psutil.Error:
+        return False

@@ -4,13 +4,14 @@ import itertools
 import os
 import random
 import sys
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.launch.environment import worker_environment
-from pytest_rlperf.launch.process import Process
+from pytest_rlperf.launch.process import Process, end_marked
 from pytest_rlperf.measure import metronome
 from pytest_rlperf.measure.pair import Pair, SideRun, Start, Turn
 from pytest_rlperf.measure.witnesses import core_ticks, steal_share
@@ -47,6 +48,7 @@ class Stage:
     folder: Path
     cores: tuple[int, ...]  # empty: this platform cannot pin
     seed: int
+    token: str  # marks every process of the run, those that tests start included
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +69,7 @@ class Played:
     runs: tuple[SideRun, ...]
     core: int | None
     steal: float
+    seconds: float  # fixtures, warm-up and slices of both sides
 
 
 class Blocks:
@@ -74,45 +77,44 @@ class Blocks:
 
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
+        self._alive: list[Pair] = []  # every pair that was started and may still run
         self._ahead: dict[tuple[int, int], Pair] = {}
-        self._leaving: list[Pair] = []
 
-    def run(self, index: int, tasks: Sequence[Task], more_to_come: bool) -> Iterator[Played]:
+    def run(
+        self, index: int, tasks: Sequence[Task], startup_s: float, more_to_come: bool
+    ) -> Iterator[Played]:
         """One block. Tests with another number of threads need workers of their own."""
         by_threads = sorted(tasks, key=lambda task: task.threads)
         for threads, group in itertools.groupby(by_threads, key=lambda task: task.threads):
-            yield from self._run_group(index, threads, self._turned(index, group), more_to_come)
+            turned = self._turned(index, group)
+            yield from self._run_group(index, threads, turned, startup_s, more_to_come)
 
     def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
         """Each block begins elsewhere: its first tests are disturbed most, by the next block's
         start. Neighbours stay neighbours, so that fixtures of a module are made once."""
         tasks = list(group)
-        start = self._rng(index).randrange(len(tasks))
+        start = self._rng(index, "first").randrange(len(tasks))
         return tasks[start:] + tasks[:start]
 
     def _run_group(
-        self, index: int, threads: int, tasks: list[Task], more_to_come: bool
+        self, index: int, threads: int, tasks: list[Task], startup_s: float, more_to_come: bool
     ) -> Iterator[Played]:
         nodeids = [task.nodeid for task in tasks]
         pair = self._ahead.pop((index, threads), None) or self._start(index, threads, nodeids)
-        self._reap(self._leaving[:-1])
         if more_to_come and len(self._stage.cores) > 1:
             self._ahead[index + 1, threads] = self._start(index + 1, threads, nodeids)
+        self._end_those_leaving(besides=pair)
         beat = self._metronome(index, tasks)
         try:
-            pair.wait_collected()
+            pair.wait_collected(startup_s)
             for number, task in enumerate(tasks):
                 if not pair.usable:
                     pair.end()
                     pair = self._start(index, threads, nodeids[number:])
-                    pair.wait_collected()
+                    pair.wait_collected(startup_s)
                 following = nodeids[number + 1] if number + 1 < len(nodeids) else None
                 yield self._play(pair, index, task, following)
-            pair.stop()
-            self._leaving.append(pair)  # its sessions end while the next block runs elsewhere
-        except BaseException:
-            pair.end()
-            raise
+            pair.stop()  # its sessions end while the next block runs elsewhere
         finally:
             if beat is not None:
                 beat.end()
@@ -139,20 +141,23 @@ class Blocks:
             following=following,
             plan=task.plan,
             cores=cores,
-            seed=self._rng(index).randrange(SEED_MAX),
+            seed=self._rng(index, task.nodeid).randrange(SEED_MAX),
             deadline_s=task.deadline_s,
         )
         core = cores[0] if cores else None
-        before = core_ticks(core)
+        before, begun = core_ticks(core), time.monotonic()
         runs = tuple(pair.run(turn))
-        return Played(task.nodeid, runs, core, steal_share(before, core_ticks(core)))
+        steal = steal_share(before, core_ticks(core))
+        return Played(task.nodeid, runs, core, steal, time.monotonic() - begun)
 
     def _start(self, index: int, threads: int, nodeids: Sequence[str]) -> Pair:
-        rng = self._rng(index)
+        rng = self._rng(index, "start")
         hash_seed = rng.randrange(SEED_MAX)
+        # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
+        # of threads are made as large as the cores they find at their start.
+        cores = self._cores_of(index, threads) if index else self._stage.cores
         starts = []
         for side in self._stage.sides:
-            cores = self._cores_of(index + (side.side if index == 0 else 0), 1)
             job = self._job(side, nodeids, rng.randrange(SEED_MAX))
             env = worker_environment(
                 os.environ,
@@ -160,10 +165,13 @@ class Blocks:
                 hash_seed=hash_seed,
                 padding=rng.randrange(PADDING_MAX),
                 caches=self._stage.caches,
+                token=self._stage.token,
                 import_folders=[str(side.tree / root) for root in self._stage.import_roots],
             )
             starts.append(Start(job, env, cores))
-        return Pair(starts, self._stage.folder)
+        pair = Pair(starts, self._stage.folder)
+        self._alive.append(pair)
+        return pair
 
     def _job(self, side: Side, nodeids: Sequence[str], layout_seed: int) -> Job:
         stage = self._stage
@@ -192,17 +200,20 @@ class Blocks:
             return ()
         return tuple(cores[(index + k) % len(cores)] for k in range(min(number, len(cores))))
 
-    def _rng(self, index: int) -> random.Random:
-        return random.Random(f"{self._stage.seed}/{index}")
+    def _rng(self, index: int, purpose: str) -> random.Random:
+        return random.Random(f"{self._stage.seed}/{index}/{purpose}")
 
-    def _reap(self, pairs: list[Pair]) -> None:
-        for pair in pairs:
+    def _end_those_leaving(self, besides: Pair) -> None:
+        """Pairs of earlier blocks have had a block's time to end in good order."""
+        kept = [besides, *self._ahead.values()]
+        for pair in [pair for pair in self._alive if pair not in kept][:-1]:
             pair.end(GOODBYE_S)
-            self._leaving.remove(pair)
+            self._alive.remove(pair)
 
     def close(self) -> None:
-        """End the workers that are still there: those started ahead, and those leaving."""
-        while self._ahead:
-            _, pair = self._ahead.popitem()
+        """End all workers: at once those that wait for a block, soon those that are leaving."""
+        for pair in self._ahead.values():
             pair.end()
-        self._reap(self._leaving[:])
+        for pair in self._alive:
+            pair.end(GOODBYE_S)
+        end_marked(self._stage.token)

@@ -41,6 +41,7 @@ class SystemClock:
         except (OSError, ValueError, IndexError):
             self._fd = None
         self._wall = self._cpu = self._delay = 0
+        self.cpu_bound = False  # known to compute all the time; asked only without run delay
 
     @property
     def sees_delay(self) -> bool:
@@ -74,4 +75,5 @@ class SystemClock:
             return Elapsed(wall, cpu, delay - self._delay)
         # Elsewhere CPU time stands in, where the code is bound by it: what is left of the
         # wall time is then waiting for a core.
-        return Elapsed(wall, cpu, max(0, wall - cpu) if cpu > 0.5 * wall else 0)
+        computes = self.cpu_bound or cpu > 0.5 * wall
+        return Elapsed(wall, cpu, max(0, wall - cpu) if computes else 0)

@@ -18,7 +18,6 @@ from pytest_rlperf.measure import boot
 from pytest_rlperf.model.job import SIDES, Job
 from pytest_rlperf.model.plan import Plan
 
-STARTUP_S = 120.0
 POLL_S = 0.25
 
 
@@ -166,6 +165,9 @@ class Pair:
         try:
             for start, baton in zip(starts, batons, strict=True):
                 self._sides.append(_start_side(start, baton, folder))
+        except BaseException:
+            self.end()
+            raise
         finally:
             for baton in batons:
                 if baton is not None:
@@ -175,16 +177,17 @@ class Pair:
 
     @property
     def usable(self) -> bool:
-        return not any(side.broken for side in self._sides)
+        """A side that could not even collect would not do better a second time."""
+        return not any(side.broken and side.collected is not None for side in self._sides)
 
-    def wait_collected(self) -> None:
+    def wait_collected(self, seconds: float) -> None:
         """Until both sides have collected, or have failed to."""
-        until = time.monotonic() + STARTUP_S
+        until = time.monotonic() + seconds
         while any(s.collected is None and s.broken is None for s in self._sides):
             if not self._listen(until):
                 for side in self._sides:
                     if side.collected is None and side.broken is None:
-                        side.hang(STARTUP_S)
+                        side.hang(seconds)
 
     def run(self, turn: Turn) -> list[SideRun]:
         """One test on all sides; answers in the order of the sides."""
@@ -228,15 +231,25 @@ class Pair:
 
     def _listen(self, until: float) -> bool:
         """Take what has arrived; False when the time is up."""
+        heard = set()
         for key, _ in self._selector.select(min(POLL_S, max(0.0, until - time.monotonic()))):
             side: _Side = key.data
+            heard.add(side)
             try:
                 for message in side.channel.feed():
                     side.take(message)
             except (ChannelClosed, ValueError):
-                self._selector.unregister(side.channel)
-                side.crash()
+                self._lose(side)
+        for side in self._sides:
+            # Its children may hold the connection open: silence of a process that ended is final.
+            if side not in heard and side.broken is None and side.process.ended:
+                self._lose(side)
         return time.monotonic() < until
+
+    def _lose(self, side: _Side) -> None:
+        self._selector.unregister(side.channel)
+        if side.broken is None:
+            side.crash()
 
     def stop(self) -> None:
         """Let the sessions end in good order; `end` waits for them."""
@@ -248,11 +261,11 @@ class Pair:
         """End all processes, whatever they are doing. A second call does nothing."""
         if self._over:
             return
-        self._over = True
         for side in self._sides:
             side.process.end(0.0 if side.broken else grace_s)
             side.channel.close()
         self._selector.close()
+        self._over = True
 
 
 def _cannot_run(side: _Side, nodeid: str) -> SideRun | None:

@@ -17,7 +17,6 @@ BLOCK_NS = 200_000_000
 blocks differ by more than the slices in them."""
 LIVE_BLOCK_NS = 500_000_000
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
-DEFAULT_WARMUP = Spec().warmup
 COLD_START = 1.2
 """A first call this much slower than the next needs warming up, however long it is."""
 LONG_WARMUP_NS = 100_000_000
@@ -26,6 +25,8 @@ WAITS_SHARE = 0.8
 """A call that computes for less of its time than this waits for something."""
 SETUP_CALLS_MAX = 1_000
 """With `setup`, the states of all calls of a slice are alive at once."""
+SETUP_SLICE_NS = 10_000_000
+"""Most time for making the states of a slice."""
 MOST_CALLS = 10_000_000
 
 
@@ -35,10 +36,10 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
     several = max(seen.processes, spec.threads)
     mode = _mode(seen, spec, several > 1, cores)
     slice_ns = TOGETHER_NS if mode is Mode.CONCURRENT else SLICE_NS
-    most_calls = SETUP_CALLS_MAX if seen.has_setup else MOST_CALLS
-    calls = _between(slice_ns / call_ns, (1, most_calls))
+    calls = _between(slice_ns / call_ns, (1, _most_calls(seen)))
     block_ns = LIVE_BLOCK_NS if several > 1 else BLOCK_NS
-    pairs = _power_of_two(_between(block_ns / (2 * calls * call_ns), PAIRS[mode]))
+    whole_slice_ns = calls * (call_ns + seen.setup_ns)
+    pairs = _power_of_two(_between(block_ns / (2 * whole_slice_ns), PAIRS[mode]))
     if spec.iterations is not None:
         calls = min(calls, spec.iterations)
         pairs = -(-spec.iterations // calls)
@@ -62,11 +63,18 @@ def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
     return Mode.SLICED
 
 
+def _most_calls(seen: Scouted) -> int:
+    if not seen.has_setup:
+        return MOST_CALLS
+    return _between(SETUP_SLICE_NS / max(seen.setup_ns, 1.0), (1, SETUP_CALLS_MAX))
+
+
 def _warmup(seen: Scouted, spec: Spec) -> int:
-    warm = seen.first_ns < COLD_START * seen.call_ns
-    if spec.warmup == DEFAULT_WARMUP and warm and seen.call_ns > LONG_WARMUP_NS:
-        return 0
-    return spec.warmup
+    if spec.warmup is not None:
+        return spec.warmup
+    cold = seen.first_ns > COLD_START * seen.call_ns
+    # The processes of a job may be made in its first call.
+    return 1 if cold or seen.processes > 1 or seen.call_ns < LONG_WARMUP_NS else 0
 
 
 def _power_of_two(pairs: int) -> int:
@@ -77,7 +85,7 @@ def _power_of_two(pairs: int) -> int:
 def block_seconds(plan: Plan, seen: Scouted) -> float:
     """What the slices and the warm-up of both sides should take on a quiet machine."""
     calls = plan.calls * (plan.pairs + 1) + plan.warmup
-    return 2 * calls * seen.call_ns / 1e9 + seen.first_ns / 1e9
+    return (2 * calls * (seen.call_ns + seen.setup_ns) + seen.first_ns) / 1e9
 
 
 def _between(value: float, bounds: tuple[int, int]) -> int:

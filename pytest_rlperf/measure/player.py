@@ -3,6 +3,7 @@
 import gc
 import math
 import random
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from numbers import Real
@@ -24,6 +25,7 @@ OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
 
 BATON_SHARE = 0.8
+"""A partner is given up sooner than the controller gives up: it then sees which side is stuck."""
 
 MANY_CALLS = (
     "rlperf calls this function many times over; if it raises at a later call only, give every "
@@ -55,6 +57,7 @@ class Player:
         self._side = side
         self._baton = baton
         self._assignment: Assignment | None = None
+        self._begun = 0.0
         self._played = self._abandoned = False
         self._advice: str | None = None
         self._overhead_ns: float | None = None
@@ -75,6 +78,7 @@ class Player:
 
     def begin(self, assignment: Assignment) -> None:
         self._assignment = assignment
+        self._begun = time.monotonic()
         self._played = self._abandoned = False
         self._advice = None
 
@@ -104,19 +108,14 @@ class Player:
         self, assignment: Assignment, plan: Plan, calls: Calls, work: Work, steps: int | None
     ) -> Any:
         rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
-        result = None
-        for _ in range(plan.warmup):
-            result = calls.once()
-        clock = self._clock
-        if plan.mode is Mode.LIVE:
-            children = pin_job(assignment.cores)
-            clock = JobClock(children) if isinstance(clock, SystemClock) else clock
-        overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
         alive = scatter(rng, BEFORE_TEST)
+        for _ in range(plan.warmup):
+            calls.once()
+        clock = self._clock_of(assignment, plan, calls)
+        overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
-            _, result = calls.timed(plan.calls, clock)
-        # Sooner than the controller's own deadline, so that it sees which side is stuck.
-        self._baton.reset(BATON_SHARE * assignment.deadline_s)
+            calls.timed(plan.calls, clock)
+        self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
         self._say("ready")
         if self._channel.receive()["do"] != "go":
             return calls.once()  # the partner cannot run this test, but its body goes on
@@ -133,6 +132,15 @@ class Player:
         )
         return result
 
+    def _clock_of(self, assignment: Assignment, plan: Plan, calls: Calls) -> Clock:
+        if not isinstance(self._clock, SystemClock):
+            return self._clock
+        if plan.mode is Mode.LIVE:
+            return JobClock(pin_job(assignment.cores, calls.once))
+        # Chosen for calls that compute; the other side has the rest of the wall time.
+        self._clock.cpu_bound = plan.mode is Mode.CONCURRENT
+        return self._clock
+
     def _slices(
         self, assignment: Assignment, plan: Plan, calls: Calls, clock: Clock, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
@@ -146,7 +154,6 @@ class Player:
             slices.append(elapsed)
 
         gc.collect()
-        gc.freeze()
         before = involuntary_switches()
         try:
             if self._baton.alone:

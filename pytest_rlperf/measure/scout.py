@@ -11,6 +11,7 @@ from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
 
 ENOUGH_NS = 10_000_000
+ENOUGH_SETUP_NS = 50_000_000
 LONG_CALL_NS = 2_000_000_000
 CHILD_WATCH_S = 0.25
 """CPU times of other processes come in ticks of 10 ms: shorter looks see nothing."""
@@ -27,7 +28,11 @@ def scout(calls: Calls, clock: Clock) -> tuple[dict[str, float], Any]:
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first_ns < LONG_CALL_NS:  # a longer one is its own estimate
         elapsed, result = calls.timed(1, clock)
-        while elapsed.own_ns < ENOUGH_NS and number < most:
+        while (
+            elapsed.own_ns < ENOUGH_NS
+            and number < most
+            and number * calls.setup_ns < ENOUGH_SETUP_NS
+        ):
             number = min(most, number * (4 if elapsed.own_ns < ENOUGH_NS // 8 else 2))
             elapsed, result = calls.timed(number, clock)
     if _children_cpu():
@@ -40,6 +45,7 @@ def scout(calls: Calls, clock: Clock) -> tuple[dict[str, float], Any]:
         "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
         "processes": 1 + _busy(before, _children_cpu(), seconds),
         "has_setup": calls.has_setup,
+        "setup_ns": calls.setup_ns,
     }
     return seen, result
 

@@ -63,8 +63,10 @@ class Baton:
             raise PartnerGone("the other side stopped in the middle of a test")
 
     def waiting(self) -> bool:
-        """Whether `wait` would return at once."""
-        return self._sock is None or bool(select.select([self._sock], [], [], 0)[0])
+        """Whether `wait` would return, or raise, at once."""
+        if self._sock is None or time.monotonic() >= self._deadline:
+            return True
+        return bool(select.select([self._sock], [], [], 0)[0])
 
     def leave(self) -> None:
         """Tell the partner that no further turn will come, whatever state it is in."""
@@ -98,6 +100,9 @@ def take_turns(
         if following and following[0] != side:
             baton.hand_over()
             holder = 1 - side
+    # Together to the end: who is done must not tidy up during the partner's last slice.
+    baton.hand_over()
+    baton.wait()
 
 
 def run_together(

@@ -60,7 +60,11 @@ def _end_with_the_controller() -> None:
 
 def _socket(fd: int) -> socket.socket:
     os.set_inheritable(fd, False)
-    return socket.socket(fileno=fd)
+    sock = socket.socket(fileno=fd)
+    if hasattr(os, "register_at_fork"):
+        # A child that held it open would hide this process's end from the controller.
+        os.register_at_fork(after_in_child=sock.close)
+    return sock
 
 
 class WorkerSession:

@@ -22,6 +22,18 @@ class Scouted:
     cpu_share: float  # CPU time over own time: well below one means it waits
     processes: int  # processes the call keeps busy, this one included
     has_setup: bool = False  # fresh state is made for every call
+    setup_ns: float = 0.0  # making it
+
+    def worst(self, other: Self) -> Self:
+        """Of two sides, what a plan for both has to reckon with."""
+        return type(self)(
+            call_ns=max(self.call_ns, other.call_ns),
+            first_ns=max(self.first_ns, other.first_ns),
+            cpu_share=min(self.cpu_share, other.cpu_share),
+            processes=max(self.processes, other.processes),
+            has_setup=self.has_setup or other.has_setup,
+            setup_ns=max(self.setup_ns, other.setup_ns),
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ from typing import Any
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import Outcome, Verdict
+from pytest_rlperf.model.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,3 @@ class RunResult:
     tests: tuple[TestResult, ...]
     seconds: float
     interrupted: bool = False
-
-    def count(self, outcome: Outcome) -> int:
-        return sum(1 for test in self.tests if test.verdict.outcome is outcome)

@@ -14,7 +14,7 @@ class Spec:
     threshold: float | None = None  # allowed slowdown, a fraction; None: the run's
     threads: int = 1  # threads the libraries may use, and cores the test gets
     waits: bool = False  # sleeps or does I/O by design: judged on wall time
-    warmup: int = 1  # untimed calls before the first slice of a block
+    warmup: int | None = None  # untimed calls before the first slice of a block; None: chosen
     iterations: int | None = None  # timed calls a block and side; None: chosen
     metadata: Mapping[str, Any] = field(default_factory=dict)
 

@@ -51,5 +51,4 @@ class Verdict:
     interval: Interval | None = None
     detectable: float | None = None  # smallest true change this run would have called regressed
     severity: Severity | None = None
-    blocks: int = 0
     label: str | None = None  # how the number came about, where that is not the usual way

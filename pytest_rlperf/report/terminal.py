@@ -7,7 +7,10 @@ from collections.abc import Sequence
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
-from pytest_rlperf.report.export import witnesses
+from pytest_rlperf.report.evidence import witnesses
+
+COLD_NS = 1e8
+COLD_RATIO = 5
 
 ORDER = (
     Outcome.REGRESSED,
@@ -21,7 +24,6 @@ ORDER = (
 )
 WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
 WORDS[Outcome.REGRESSED] = "REGRESSED"
-LOUD = frozenset({Outcome.REGRESSED, Outcome.FAILED})
 
 
 def render_summary(run: RunResult) -> str:
@@ -87,8 +89,19 @@ def _remarks(tests: Sequence[TestResult]) -> list[str]:
         if test.failure or test.skipped is not None:
             continue
         if v.outcome not in plain or v.label or slower:
-            lines.append(f"{test.nodeid}: {WORDS[v.outcome]}: {v.reason}")
+            label = f" ({v.label})" if v.label else ""
+            lines.append(f"{test.nodeid}: {WORDS[v.outcome]}: {v.reason}{label}")
+        if _is_cold(test):
+            first = format_time(test.first_call_ns or 0)
+            lines.append(f"{test.nodeid}: the first call took {first}, outside of the slices")
     return ["", *lines] if lines else []
+
+
+def _is_cold(test: TestResult) -> bool:
+    """The first call compiled or loaded something that matters."""
+    if test.first_call_ns is None or not test.blocks:
+        return False
+    return test.first_call_ns > max(COLD_NS, COLD_RATIO * test.blocks[-1].head.call_ns)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:

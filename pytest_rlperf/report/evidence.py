@@ -1,0 +1,25 @@
+"""What the machine did while a test was measured."""
+
+from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.result import TestResult
+
+
+def witnesses(test: TestResult) -> dict[str, float]:
+    """What the machine did meanwhile, over all blocks of the test."""
+    if not test.blocks:
+        return {}
+    found = {
+        "steal": max(block.steal for block in test.blocks),
+        "preempted_per_s": _preempted_per_s(test.blocks),
+    }
+    with_base = [block for block in test.blocks if block.base is not None]
+    if with_base:
+        head = sum(sum(b.head.cpu_ns) for b in with_base)
+        base = sum(sum(b.base.cpu_ns) for b in with_base if b.base is not None)
+        found["cpu_change"] = head / base - 1 if base else 0.0
+    return found
+
+
+def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
+    seconds = sum(sum(block.head.own_ns) for block in blocks) / 1e9
+    return sum(block.head.preempted for block in blocks) / seconds
