@@ -25,6 +25,8 @@ SLOWEST = 20
 """A test of a block gets this time, and this many times what it should take."""
 LATE = 3
 """Near the end of the budget it still gets this many times what it should take."""
+FAIR_SHARE = 2
+"""Times the mean time that open tests have had so far."""
 STARTUP_S = 120.0
 SCOUT_SHARE = 0.6
 """Of the budget, for the scouts of a suite too large for it."""
@@ -50,6 +52,7 @@ class Track:
     plan: Plan | None = None
     seen: Scouted | None = None
     scouted_s: float = 0.0  # fixtures and calls of the scout
+    spent_s: float = 0.0  # in blocks
     steps: int | None = None
     blocks: list[Block] = field(default_factory=list)
     ratios: list[LogRatios] = field(default_factory=list)
@@ -91,15 +94,18 @@ class Campaign:
         self._show = show
         self._clock = clock
         self._begun = begun
+        self._interrupted = False
 
     def run(self) -> None:
         """Fills the tracks; what was measured stays there whatever ends the run."""
+        self._interrupted = True
         try:
             self._scout()
             index = 1
             while (tasks := self._tasks()) and self._left_s() > 0:
                 self._run_block(index, tasks)
                 index += 1
+            self._interrupted = False
         finally:
             self._blocks.close()
             self._close()
@@ -131,15 +137,21 @@ class Campaign:
         self._report(index)
 
     def _tasks(self) -> list[Task]:
+        """Open tests, but none that has had more than its share of time: one slow test would
+        leave all others without the blocks they need.
+        """
+        waiting = [t for t in self.tracks.values() if t.open and t.plan is not None]
+        share_s = FAIR_SHARE * sum(t.spent_s for t in waiting) / max(1, len(waiting))
         return [
             Task(t.benchmark.nodeid, t.plan, t.benchmark.spec.threads, self._block_deadline(t))
-            for t in self.tracks.values()
-            if t.open and t.plan is not None
+            for t in waiting
+            if t.spent_s <= share_s
         ]
 
     def _block_deadline(self, track: Track) -> float:
         """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
-        assert track.plan is not None and track.seen is not None
+        assert track.plan is not None
+        assert track.seen is not None
         expected_s = track.scouted_s + block_seconds(track.plan, track.seen)
         most_s = max(LATE * expected_s, self._left_s())
         return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)
@@ -167,6 +179,7 @@ class Campaign:
             track.imported[name] = run.imported
 
     def _take_block(self, track: Track, played: Played) -> None:
+        track.spent_s += played.seconds
         if not self._both_ran(track, played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
@@ -241,12 +254,14 @@ class Campaign:
             failed=track.failure is not None,
             skipped=track.skipped is not None,
             wall=track.plan is not None and track.plan.wall,
+            interrupted=self._interrupted,
         )
         return TestResult(
             nodeid=b.nodeid,
             spec=b.spec,
             verdict=verdict,
             blocks=tuple(track.blocks),
+            log_ratios=_judged(track),
             plan=track.plan,
             steps=track.steps,
             first_call_ns=track.seen.first_ns if track.seen else None,
@@ -295,3 +310,8 @@ def _side_block(facts: Mapping[str, Any], plan: Plan) -> SideBlock:
         work=facts["work"],
         preempted=facts["preempted"],
     )
+
+
+def _judged(track: Track) -> tuple[float, ...]:
+    sums = track.decision is not None and track.decision.by_sums
+    return tuple(ratios.total if sums else ratios.median for ratios in track.ratios)

@@ -64,7 +64,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "threshold": ("a fraction or a percentage", lambda value: isinstance(value, str | float | int)),
     "threads": ("a whole number above 0", _whole(1)),
     "waits": ("True or False", lambda value: isinstance(value, bool)),
-    "warmup": ("a whole number", _whole(0)),
+    "warmup": ("a whole number, 0 or more", _whole(0)),
     "iterations": ("a whole number above 0", _whole(1)),
     "metadata": ("a mapping that fits into JSON", _is_json_mapping),
 }

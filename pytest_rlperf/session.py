@@ -178,11 +178,14 @@ class GateSession:
         pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
         return f"rlperf: {partner}, budget {s.budget_s:.0f} s, {pinned}"
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
+    ) -> None:
         run = self._run
         if run is None:
-            if self._exit_code(0):
-                terminalreporter.write_line("rlperf: NOTHING WAS COMPARED: no test", red=True)
+            if exitstatus == NOTHING_COMPARED:
+                text = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf fixture."
+                terminalreporter.write_line(text, red=True)
             return
         terminalreporter.ensure_newline()
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.launch.base_tree import BaseTree, lay_out
+from pytest_rlperf.launch.build import build
 from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.launch.imports import import_roots
 from pytest_rlperf.launch.overlay import overlay_files
@@ -79,7 +80,15 @@ def _base_tree(
     config = session.config
     modules = {item.path for item in session.items}
     files = overlay_files(config.rootpath, modules, config.inipath)
-    return lay_out(config.rootpath, revision, files, settings.build, cache)
+    tree = lay_out(config.rootpath, revision, files, settings.build, cache)
+    if settings.build is not None:
+        # What is compiled in the working tree may be older than its source.
+        try:
+            build(settings.build, tree.head.top, config.rootpath, cache / "head-build.log")
+        except BaseException:
+            tree.close()
+            raise
+    return tree
 
 
 def _sides(config: pytest.Config, tree: BaseTree | None) -> tuple[Side, ...]:

@@ -8,9 +8,11 @@ contradict.
 
 False alarms: a change of exactly the threshold raises a suspicion in 1 % of looks (up to 1.6 % in
 resamplings of measured, heavy-tailed blocks), and fresh blocks, being independent, confirm it with
-the confirmation level. So the chance per test is at most looks x 1.6 % x level, and the level is
-set so that the sum over the tests of a build stays below 1 % (Bonferroni; Dunn, J. Am. Stat. Assoc.
-56, 1961). Fresh data in a second stage: Stein, Ann. Math. Stat. 16, 1945.
+the confirmation level. So the chance per test is at most looks x 1.6 % x level. What is still open
+when the time is over gets one last look at all its blocks, at a level so strict that it needs no
+confirmation: a large regression is called in a short run too. Half of the build's 1 % goes to each
+way, divided by its tests (Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). Fresh data in a second
+stage: Stein, Ann. Math. Stat. 16, 1945.
 """
 
 import math
@@ -33,6 +35,8 @@ CONFIRM_LEVEL = 0.05
 BUILD_LEVEL = 0.01
 CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
+MATTERS = 0.25
+"""Of the threshold: a smaller disagreement of the sums changes no verdict."""
 REPORTED_CONFIDENCE = 0.95
 DETECT_POWER = 0.9
 
@@ -57,7 +61,12 @@ class Gate:
     def confirm_level(self) -> float:
         """Small enough that all tests of the build together stay below `BUILD_LEVEL`."""
         suspicion = SUSPECT_RATE * len(self.looks)
-        return min(CONFIRM_LEVEL, BUILD_LEVEL / (suspicion * max(1, self.tests)))
+        return min(CONFIRM_LEVEL, BUILD_LEVEL / 2 / (suspicion * max(1, self.tests)))
+
+    @property
+    def last_level(self) -> float:
+        """For the one look at all blocks when there will be no more, without fresh ones."""
+        return BUILD_LEVEL / 2 / max(1, self.tests)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +90,7 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
         if look > len(blocks):
             return _last_word(blocks, gate, exhausted)
         seen = blocks[:look]
-        sums = by_sums(seen)
+        sums = by_sums(seen, gate)
         if _passes(seen, sums, gate):
             return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
         if _estimate(seen, sums).bound(SUSPECT_LEVEL) > gate.limit:
@@ -90,15 +99,16 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
                 return _last_word(blocks, gate, exhausted, suspected_at=look)
             if _confirms(blocks[look:used], sums, gate):
                 return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
-    return _close(blocks, by_sums(blocks), gate, Outcome.INCONCLUSIVE)
+    sums = by_sums(blocks, gate)
+    return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
 
 
-def by_sums(blocks: Sequence[LogRatios]) -> bool:
-    """Whether the sums tell another story than the typical pair, beyond noise.
-
-    They do when only some of the calls became slower: then the sums are right.
+def by_sums(blocks: Sequence[LogRatios], gate: Gate) -> bool:
+    """Whether the sums tell another story than the typical pair, beyond noise and by an amount
+    that matters. They do when only some of the calls became slower: then the sums are right.
     """
-    return estimate([b.total - b.median for b in blocks]).excludes_zero(DISAGREE_CONFIDENCE)
+    apart = estimate([b.total - b.median for b in blocks])
+    return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
 
 
 def _estimate(blocks: Sequence[LogRatios], sums: bool) -> Estimate:
@@ -118,6 +128,11 @@ def _kind_of_pass(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcom
     return Outcome.IMPROVED if improved else Outcome.UNCHANGED
 
 
+def _kind_of_end(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcome:
+    far_above = _estimate(blocks, sums).bound(gate.last_level) > gate.limit
+    return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
+
+
 def _confirms(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
     if len(fresh) < LEAST_BLOCKS:
         return False
@@ -131,10 +146,10 @@ def _last_word(
     if len(blocks) < LEAST_BLOCKS:
         outcome = Outcome.INCONCLUSIVE if exhausted else None
         return Decision(outcome, len(blocks), out_of_time=exhausted)
-    sums = by_sums(blocks if suspected_at is None else blocks[:suspected_at])
+    sums = by_sums(blocks if suspected_at is None else blocks[:suspected_at], gate)
     outcome = None
     if exhausted:
-        outcome = Outcome.INCONCLUSIVE
+        outcome = _kind_of_end(blocks, sums, gate)
         if suspected_at is not None and _confirms(blocks[suspected_at:], sums, gate):
             outcome = Outcome.REGRESSED
         elif suspected_at is None and _passes(blocks, sums, gate):

@@ -34,6 +34,8 @@ class Ended:
     def of_base(cls, state: str, text: str) -> Self:
         cause = _cause(text)
         trouble = BASE_TROUBLE.get(state, state)
+        if "No module named" in cause and "rlperf_build" not in cause:
+            cause += "; if it is compiled or generated, set rlperf_build to the command for it"
         return cls(Outcome.NO_BASELINE, f"{trouble}: {cause}" if cause else trouble)
 
     @classmethod
@@ -60,6 +62,7 @@ def verdict_of(
     failed: bool,
     skipped: bool,
     wall: bool = False,
+    interrupted: bool = False,
 ) -> Verdict:
     """The one verdict on a benchmark's time."""
     if failed or skipped:
@@ -67,13 +70,13 @@ def verdict_of(
     if ended is not None:
         return Verdict(ended.outcome, ended.reason, threshold)
     if decision is None or decision.outcome is None:
-        reason = "the budget ran out before it was measured; raise --rlperf-budget"
+        reason = f"{_why_over(interrupted)} before it was measured; {_more_time(interrupted)}"
         return Verdict(Outcome.INCONCLUSIVE, reason, threshold)
     interval = decision.interval
     regressed = decision.outcome is Outcome.REGRESSED and interval is not None
     return Verdict(
         outcome=decision.outcome,
-        reason=_reason(decision, threshold),
+        reason=_reason(decision, threshold, interrupted),
         threshold=threshold,
         interval=interval,
         detectable=decision.detectable,
@@ -95,18 +98,26 @@ def severity(change: float) -> Severity:
     return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE
 
 
-def _reason(decision: Decision, threshold: float) -> str:
+def _why_over(interrupted: bool) -> str:
+    return "the run was interrupted" if interrupted else "the budget ran out"
+
+
+def _more_time(interrupted: bool) -> str:
+    return "run it again" if interrupted else "raise --rlperf-budget or select fewer tests"
+
+
+def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
     allowed = format_percent(threshold)
     by = ", judged on the sums: only some of the calls changed" if decision.by_sums else ""
     match decision.outcome:
         case Outcome.REGRESSED:
-            return f"slower than the allowed {allowed}, confirmed by fresh blocks{by}"
+            return f"slower than the allowed {allowed}, beyond doubt{by}"
         case Outcome.IMPROVED:
             return f"faster by more than {format_percent(threshold, signed=False)}{by}"
         case Outcome.UNCHANGED:
-            return _within(decision.interval, allowed) + by
+            return _within(decision.interval, allowed)
         case _:
-            return _inconclusive(decision, threshold, allowed)
+            return _inconclusive(decision, threshold, allowed, interrupted)
 
 
 def _within(interval: Interval | None, allowed: str) -> str:
@@ -115,25 +126,26 @@ def _within(interval: Interval | None, allowed: str) -> str:
     return f"within the allowed {allowed}"
 
 
-def _inconclusive(decision: Decision, threshold: float, allowed: str) -> str:
+def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupted: bool) -> str:
+    more = _more_time(interrupted)
     if decision.interval is None or decision.detectable is None:
-        return (
-            f"the budget ran out after {decision.blocks} of at least {LEAST_BLOCKS} blocks; "
-            "raise --rlperf-budget or select fewer tests"
-        )
+        over = _why_over(interrupted)
+        return f"{over} after {decision.blocks} of at least {LEAST_BLOCKS} blocks; {more}"
     if not decision.out_of_time:
         return (
             f"{decision.blocks} blocks could not tell it from the allowed {allowed}: it lies too "
             "close; set another threshold for it, or look at the interval"
         )
     if decision.interval.low > threshold:
+        return f"slower than the allowed {allowed}, but too few blocks have confirmed it; {more}"
+    if decision.interval.high < threshold:
         return (
-            f"slower than the allowed {allowed}, but too few fresh blocks confirmed it; "
-            "raise --rlperf-budget"
+            f"the typical call is within the allowed {allowed}, but the sums, which see rare slow "
+            f"ones, do not tell yet; {more}"
         )
     return (
         f"the interval still holds the allowed {allowed}; this run could have detected "
-        f"{format_percent(decision.detectable)}; raise --rlperf-budget, or the threshold"
+        f"{format_percent(decision.detectable)}; {more}"
     )
 
 

@@ -1,4 +1,4 @@
-"""Running `rlperf_build` in a tree of the base revision."""
+"""Running `rlperf_build` in a tree."""
 
 import os
 import signal
@@ -23,8 +23,8 @@ def build(
         return
     how = f"took longer than {deadline_s:g} s" if status is None else f"ended with status {status}"
     raise RevisionError(
-        f"Building the base revision with rlperf_build ({command}) {how}; repair the command, or "
-        f"see all of its output in {log}. It ended with:\n{_tail(log)}"
+        f"Building {tree} with rlperf_build ({command}) {how}; repair the command, or see all of "
+        f"its output in {log}. It ended with:\n{_tail(log)}"
     )
 
 

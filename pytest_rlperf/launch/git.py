@@ -100,7 +100,7 @@ def _no_repository(root: Path, stderr: str) -> str:
     if "not a git repository" in stderr:
         return (
             f"{root} is in no git repository, so there is no revision to compare with; run "
-            "pytest inside a clone, or compare with a stored baseline (--rlperf-baseline)."
+            "pytest inside a clone."
         )
     return f"git cannot work in {root} ({stderr}); --rlperf-against needs a repository's work tree."
 

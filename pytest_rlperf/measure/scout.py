@@ -1,6 +1,5 @@
 """The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
 
-import os
 import time
 from typing import Any
 
@@ -9,6 +8,7 @@ import psutil
 from pytest_rlperf.measure.clock import Clock
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
+from pytest_rlperf.measure.witnesses import ended_children_cpu
 
 ENOUGH_NS = 10_000_000
 ENOUGH_SETUP_NS = 50_000_000
@@ -57,8 +57,7 @@ def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> 
 
 def _children_cpu() -> dict[int, float]:
     """CPU seconds of each living descendant; those that ended are one more, numbered 0."""
-    ended = os.times()
-    found = {0: ended.children_user + ended.children_system}
+    found = {0: ended_children_cpu()}
     for child in psutil.Process().children(recursive=True):
         try:
             times = child.cpu_times()

@@ -15,6 +15,16 @@ def involuntary_switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
+def ended_children_cpu() -> float:
+    """CPU seconds of all children that have ended and been waited for."""
+    if sys.platform == "win32":
+        return 0.0
+    import resource
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def core_ticks(core: int | None) -> tuple[int, int]:
     """(stolen, all) ticks of a core since boot; zeros where the platform does not say."""
     try:

@@ -26,6 +26,7 @@ class TestResult:
     spec: Spec
     verdict: Verdict
     blocks: tuple[Block, ...] = ()
+    log_ratios: tuple[float, ...] = ()  # head over base, one a block, as judged
     plan: Plan | None = None
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices

@@ -1,6 +1,7 @@
 """The machine-readable result, schema 1 (`--rlperf-json`)."""
 
 import json
+import math
 import os
 import statistics
 from collections import Counter
@@ -54,16 +55,27 @@ def _test(test: TestResult) -> dict[str, Any]:
 def _metrics(test: TestResult) -> list[dict[str, Any]]:
     head = [block.head.call_ns for block in test.blocks]
     base = [block.base.call_ns for block in test.blocks if block.base is not None]
-    time = _metric("time", "ns", "lower", test.verdict, head, base)
+    # What the interval rests on: by pairs, or by the sums where the label says so.
+    changes = [math.expm1(ratio) for ratio in test.log_ratios]
+    time = _metric("time", "ns", "lower", test.verdict, head, base, changes)
     if test.steps is None:
         return [time]
     steps = test.steps
     rates = [[steps * 1e9 / ns for ns in side] for side in (head, base)]
-    return [time, _metric("throughput", "steps/s", "higher", test.verdict, *rates)]
+    return [
+        time,
+        _metric("throughput", "steps/s", "higher", test.verdict, rates[0], rates[1], changes),
+    ]
 
 
 def _metric(
-    name: str, unit: str, direction: str, verdict: Verdict, head: list[float], base: list[float]
+    name: str,
+    unit: str,
+    direction: str,
+    verdict: Verdict,
+    head: list[float],
+    base: list[float],
+    changes: list[float],
 ) -> dict[str, Any]:
     interval = verdict.interval
     return {
@@ -83,6 +95,7 @@ def _metric(
         "blocks": len(head),
         "head_blocks": head,
         "base_blocks": base,
+        "block_changes": changes,
         "label": verdict.label,
         "reason": verdict.reason,
     }

@@ -1,5 +1,6 @@
 """The live line: rewritten in a terminal, now and then a line of its own in a log."""
 
+import shutil
 import time
 from collections.abc import Callable
 from typing import TextIO
@@ -30,6 +31,7 @@ class ProgressLine:
     def show(self, progress: Progress) -> None:
         line = render_progress(progress)
         if self._live:
+            line = line[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be erased
             self._stream.write("\r" + line.ljust(self._width))
             self._width = len(line)
             self._stream.flush()

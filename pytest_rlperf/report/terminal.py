@@ -74,6 +74,9 @@ def render_values(test: TestResult) -> str:
     head = statistics.median(block.head.call_ns for block in test.blocks)
     bases = [block.base.call_ns for block in test.blocks if block.base is not None]
     times = f"{format_time(statistics.median(bases))} → " if bases else ""
+    if bases and test.verdict.interval is not None:
+        # Two medians over noisy blocks would not fit the change, which is measured in pairs.
+        head = statistics.median(bases) * (1 + test.verdict.interval.change)
     times += format_time(head)
     if test.steps is not None:
         times += f" ({format_rate(test.steps * 1e9 / head)} steps/s)"
@@ -118,7 +121,7 @@ def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
 def render_failure(test: TestResult, against: str | None) -> str:
     """What the failing test shows: the numbers, the evidence and how to see it again."""
     if test.failure is not None:
-        return test.failure.text
+        return _cause_first(test.failure.text)
     v = test.verdict
     lines = [_headline(test, against), f"  why: {v.reason}"]
     if test.blocks:
@@ -126,6 +129,12 @@ def render_failure(test: TestResult, against: str | None) -> str:
         lines.append(f"  witnesses: {_witness_line(test)}")
     lines.append(f"  repeat: {test.repeat_command}")
     return "\n".join(lines)
+
+
+def _cause_first(traceback: str) -> str:
+    """pytest's short summary quotes the first line, which of a traceback says nothing."""
+    errors = [line for line in traceback.splitlines() if line.startswith("E ")]
+    return f"{errors[0].removeprefix('E').strip()}\n\n{traceback}" if errors else traceback
 
 
 def _headline(test: TestResult, against: str | None) -> str:
