@@ -12,11 +12,14 @@ from hypothesis import strategies as st
 from pytest_rlperf.judge.decide import (
     BUILD_LEVEL,
     LATE_LOOK,
+    LEAST_FRESH,
     LOOKS,
+    MATTERS,
     SMALL_THRESHOLD,
-    SUSPECT_LEVEL,
+    SUSPECT_RATE,
     Decision,
     Gate,
+    by_sums,
     decide,
 )
 from pytest_rlperf.judge.estimate import LEAST_BLOCKS, LogRatios
@@ -25,12 +28,18 @@ from tests.factories import examples, noisy_ratios
 
 GATE = Gate(threshold=0.05)
 MOST_BLOCKS = 2 * LATE_LOOK  # more than any decision takes
+CONFIRMED = LOOKS[0] + LEAST_FRESH  # when a suspicion of the first look is called
 QUIET, NOISY = 0.002, 0.03
 
 
 def blocks(change: float, number: int = MOST_BLOCKS, spread: float = QUIET) -> list[LogRatios]:
     """Blocks of a relative change, the same ones each time."""
     return noisy_ratios(random.Random(1), number, math.log1p(change), spread)
+
+
+def at_most(expected: float) -> float:
+    """What a count of rare events does not exceed by chance."""
+    return expected + 4 * math.sqrt(expected)
 
 
 def simulate(change: float, gate: Gate, runs: int, spread: float = 0.01) -> Counter[Outcome | None]:
@@ -62,30 +71,41 @@ def test_a_clear_change_gets_its_outcome_and_an_interval_around_it(change: float
 
 def test_before_the_first_look_more_blocks_are_wanted():
     found = decide(blocks(0.0, LOOKS[0] - 1), GATE)
-    assert (found.outcome, found.needed) == (None, LOOKS[0])
+    assert (found.outcome, found.blocks, found.out_of_time) == (None, LOOKS[0] - 1, False)
+    assert found.interval is not None
 
 
-def test_without_blocks_there_is_no_interval():
-    assert decide([], GATE) == Decision(None, LOOKS[0])
-    assert decide([], GATE, exhausted=True) == Decision(Outcome.INCONCLUSIVE, 0)
+@pytest.mark.parametrize("number", range(LEAST_BLOCKS))
+def test_too_few_blocks_have_no_interval(number: int):
+    few = blocks(0.0, number)
+    assert decide(few, GATE) == Decision(None, number)
+    over = decide(few, GATE, exhausted=True)
+    assert over == Decision(Outcome.INCONCLUSIVE, number, out_of_time=True)
 
 
-def test_a_suspicion_is_not_called_before_fresh_blocks_confirm_it():
-    suspected = decide(blocks(0.2, LOOKS[0]), GATE)
-    assert suspected.outcome is None
-    assert suspected.needed > LOOKS[0]
-    assert decide(blocks(0.2, suspected.needed), GATE).outcome is Outcome.REGRESSED
+@pytest.mark.parametrize("number", [LOOKS[0], CONFIRMED - 1])
+def test_a_suspicion_is_not_called_before_fresh_blocks_confirm_it(number: int):
+    assert decide(blocks(0.2, number), GATE).outcome is None
+    found = decide(blocks(0.2, CONFIRMED), GATE)
+    assert (found.outcome, found.blocks) == (Outcome.REGRESSED, CONFIRMED)
 
 
 def test_a_suspicion_that_fresh_blocks_do_not_confirm_is_dropped():
-    needed = decide(blocks(0.2, LOOKS[0]), GATE).needed
-    harmless = blocks(0.0, needed - LOOKS[0])
-    assert decide(blocks(0.2, LOOKS[0]) + harmless, GATE).outcome is not Outcome.REGRESSED
+    suspected, harmless = blocks(0.2, LOOKS[0]), blocks(0.0)
+    assert decide(suspected + harmless[:LEAST_FRESH], GATE).outcome is None
+    assert decide(suspected + harmless, GATE).outcome is Outcome.UNCHANGED
+
+
+def test_a_decision_rests_on_the_blocks_up_to_its_look_and_not_on_later_ones():
+    found = decide(blocks(0.0), GATE)
+    assert found.blocks == LOOKS[0]
+    assert found == decide(blocks(0.0, LOOKS[0]), GATE)
 
 
 def test_a_change_at_the_threshold_stays_inconclusive_and_says_what_could_have_been_detected():
     found = decide(blocks(GATE.threshold, spread=NOISY), GATE)
     assert found.outcome is Outcome.INCONCLUSIVE
+    assert not found.out_of_time
     assert found.detectable is not None
     assert GATE.threshold < found.detectable < 2 * GATE.threshold
 
@@ -95,6 +115,7 @@ def test_an_exhausted_budget_is_inconclusive_while_the_interval_holds_the_thresh
     assert decide(few, GATE).outcome is None
     found = decide(few, GATE, exhausted=True)
     assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.out_of_time
     assert found.interval is not None
     assert found.interval.low < GATE.threshold < found.interval.high
     assert found.detectable is not None
@@ -106,7 +127,28 @@ def test_an_exhausted_budget_still_passes_what_is_clear():
 
 
 def test_an_exhausted_budget_alone_makes_no_regression_of_a_suspicion():
-    assert decide(blocks(0.2, LOOKS[0]), GATE, exhausted=True).outcome is Outcome.INCONCLUSIVE
+    many = Gate(GATE.threshold, tests=1000)
+    suspected = blocks(0.2, LOOKS[0], spread=0.01)
+    assert decide(suspected + blocks(0.2), many).outcome is Outcome.REGRESSED
+    found = decide(suspected, many, exhausted=True)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.interval is not None
+    assert found.interval.low > many.threshold
+
+
+@pytest.mark.parametrize("number", [LOOKS[0] - 1, LOOKS[0]])
+def test_a_large_regression_is_called_in_a_short_run_and_a_moderate_one_is_not(number: int):
+    gate = Gate(GATE.threshold, tests=10)
+    large = decide(blocks(1.0, number, NOISY), gate, exhausted=True)
+    moderate = decide(blocks(0.15, number, NOISY), gate, exhausted=True)
+    assert (large.outcome, large.out_of_time) == (Outcome.REGRESSED, True)
+    assert (moderate.outcome, moderate.out_of_time) == (Outcome.INCONCLUSIVE, True)
+
+
+def test_more_tests_make_the_last_look_stricter():
+    few = blocks(0.3, LOOKS[0] - 1, NOISY)
+    assert decide(few, Gate(0.05, tests=1), exhausted=True).outcome is Outcome.REGRESSED
+    assert decide(few, Gate(0.05, tests=1000), exhausted=True).outcome is Outcome.INCONCLUSIVE
 
 
 def test_an_exhausted_budget_calls_a_suspicion_that_some_fresh_blocks_confirm():
@@ -135,6 +177,30 @@ def test_sums_that_agree_leave_the_judgement_to_the_median():
     assert not decide(blocks(0.1), GATE).by_sums
 
 
+@pytest.mark.parametrize(("share", "matters"), [(0.8, False), (-0.8, False), (1.2, True)])
+def test_a_disagreement_counts_only_where_it_matters_to_the_verdict(share: float, matters: bool):
+    apart = share * MATTERS * GATE.limit
+    drawn = [LogRatios(b.median, b.median + apart) for b in blocks(0.0)]
+    assert by_sums(drawn, GATE) == matters
+    assert not by_sums(drawn, Gate(threshold=10 * GATE.threshold))
+
+
+def test_a_disagreement_within_noise_does_not_count():
+    rng = random.Random(1)
+    drawn = [LogRatios(b.median, b.median + rng.gauss(0.02, 0.2)) for b in blocks(0.0, 12)]
+    assert not by_sums(drawn, GATE)
+
+
+@pytest.mark.parametrize("exhausted", [False, True])
+def test_the_interval_is_of_the_statistic_that_raised_the_suspicion(exhausted: bool):
+    late = [replace(b, total=b.total + 0.5) for b in blocks(0.2, LEAST_FRESH - exhausted)]
+    found = decide(blocks(0.2, LOOKS[0]) + late, GATE, exhausted)
+    assert found.outcome is Outcome.REGRESSED
+    assert not found.by_sums
+    assert found.interval is not None
+    assert found.interval.change == pytest.approx(0.2, abs=0.005)
+
+
 def test_unclear_sums_hold_back_a_pass():
     rng = random.Random(1)
     unclear = [replace(b, total=rng.gauss(0.05, 0.1)) for b in blocks(0.0, LOOKS[0])]
@@ -155,21 +221,50 @@ def test_more_blocks_never_change_what_was_decided(changes: list[float], data: s
 
 @examples
 @given(st.integers(0, MOST_BLOCKS), st.sampled_from([-0.1, 0.0, 0.05, 0.1]), st.integers())
-def test_an_open_decision_wants_more_blocks_than_it_has(number: int, change: float, seed: int):
+def test_only_the_end_of_time_closes_what_is_open(number: int, change: float, seed: int):
     drawn = noisy_ratios(random.Random(seed), number, math.log1p(change), NOISY)
-    found = decide(drawn, GATE)
-    assert found.outcome is not None or found.needed > number
-    assert decide(drawn, GATE, exhausted=True).outcome is not None
+    found, last = decide(drawn, GATE), decide(drawn, GATE, exhausted=True)
+    assert last.outcome is not None
+    assert last.out_of_time == (found.outcome is None)
+    assert not found.out_of_time
+    if found.outcome is None:
+        assert found.blocks == last.blocks == number
+    else:
+        assert last == found
+        assert found.blocks <= number
 
 
-@pytest.mark.parametrize(("threshold", "runs"), [(0.05, 2000), (0.02, 800)])
+@pytest.mark.parametrize(
+    ("threshold", "tests", "runs"), [(0.05, 1, 2000), (0.02, 1, 800), (0.05, 100, 1000)]
+)
 def test_a_change_of_exactly_the_threshold_is_called_no_oftener_than_promised(
-    threshold: float, runs: int
+    threshold: float, tests: int, runs: int
 ):
-    gate = Gate(threshold)
-    expected = runs * len(gate.looks) * SUSPECT_LEVEL * gate.confirm_level
-    called = simulate(threshold, gate, runs)[Outcome.REGRESSED]
-    assert called <= expected + 4 * math.sqrt(expected)
+    called = simulate(threshold, Gate(threshold, tests), runs)[Outcome.REGRESSED]
+    assert called <= at_most(runs * BUILD_LEVEL / tests)
+
+
+@pytest.mark.parametrize(("tests", "runs"), [(1, 4000), (100, 12_000)])
+def test_fresh_blocks_at_the_threshold_confirm_a_suspicion_no_oftener_than_the_level_says(
+    tests: int, runs: int
+):
+    gate, rng = Gate(0.05, tests), random.Random(f"confirm {tests}")
+    suspected = blocks(0.2, LOOKS[0])
+    called = 0
+    for _ in range(runs):
+        fresh = noisy_ratios(rng, LEAST_FRESH, gate.limit, 0.01)
+        called += decide(suspected + fresh, gate).outcome is Outcome.REGRESSED
+    assert 0 < called <= at_most(runs * gate.confirm_level)
+
+
+@pytest.mark.parametrize(("tests", "runs"), [(1, 4000), (10, 8000)])
+def test_the_last_look_of_a_short_run_errs_no_oftener_than_its_level_says(tests: int, runs: int):
+    gate, rng = Gate(0.05, tests), random.Random(f"last {tests}")
+    called = 0
+    for _ in range(runs):
+        few = noisy_ratios(rng, LOOKS[0] - 1, gate.limit, 0.01)
+        called += decide(few, gate, exhausted=True).outcome is Outcome.REGRESSED
+    assert 0 < called <= at_most(runs * gate.last_level)
 
 
 def test_unchanged_code_is_never_called_slower():
@@ -187,11 +282,13 @@ def test_twice_the_threshold_is_caught(threshold: float, change: float):
 @pytest.mark.parametrize("tests", [1, 10, 1000])
 def test_the_tests_of_a_build_share_its_budget_of_false_alarms(threshold: float, tests: int):
     gate = Gate(threshold, tests)
-    assert tests * len(gate.looks) * SUSPECT_LEVEL * gate.confirm_level <= BUILD_LEVEL * 1.000001
+    a_test = len(gate.looks) * SUSPECT_RATE * gate.confirm_level + gate.last_level
+    assert tests * a_test <= BUILD_LEVEL * 1.000001
 
 
-def test_more_tests_make_confirmation_stricter():
-    levels = [Gate(0.05, tests).confirm_level for tests in (0, 1, 10, 100, 1000)]
+@pytest.mark.parametrize("level", ["confirm_level", "last_level"])
+def test_more_tests_make_every_way_to_a_regression_stricter(level: str):
+    levels = [getattr(Gate(0.05, tests), level) for tests in (0, 1, 10, 100, 1000)]
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] < levels[0]
 

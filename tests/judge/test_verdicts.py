@@ -32,12 +32,11 @@ def test_a_regression_carries_its_numbers_and_severity():
     found = said(Decision(Outcome.REGRESSED, 16, interval, 0.06))
     assert found == Verdict(
         outcome=Outcome.REGRESSED,
-        reason="slower than the allowed +5.0 %, confirmed by fresh blocks",
+        reason="slower than the allowed +5.0 %, beyond doubt",
         threshold=0.05,
         interval=interval,
         detectable=0.06,
         severity=Severity.MEDIUM,
-        blocks=16,
         label=None,
     )
 
@@ -50,15 +49,9 @@ def test_a_regression_carries_its_numbers_and_severity():
         (Outcome.UNCHANGED, Interval(0.02, 0.01, 0.03), "slower, within the allowed +5.0 %"),
         (
             Outcome.INCONCLUSIVE,
-            Interval(0.05, 0.03, 0.07),
-            "the interval still holds the allowed +5.0 %; this run could have detected +8.0 %; "
-            "raise --rlperf-budget, or the threshold",
-        ),
-        (
-            Outcome.INCONCLUSIVE,
-            Interval(0.5, 0.49, 0.51),
-            "slower than the allowed +5.0 %, but too few fresh blocks confirmed it; "
-            "raise --rlperf-budget",
+            Interval(0.05, 0.04, 0.06),
+            "16 blocks could not tell it from the allowed +5.0 %: it lies too close; "
+            "set another threshold for it, or look at the interval",
         ),
     ],
 )
@@ -69,39 +62,105 @@ def test_every_other_outcome_has_its_sentence_and_no_severity(
     assert (found.outcome, found.reason, found.severity) == (outcome, reason, None)
 
 
+@pytest.mark.parametrize(
+    ("interrupted", "advice"),
+    [(False, "raise --rlperf-budget or select fewer tests"), (True, "run it again")],
+)
+@pytest.mark.parametrize(
+    ("interval", "reason"),
+    [
+        (
+            Interval(0.05, 0.03, 0.07),
+            "the interval still holds the allowed +5.0 %; this run could have detected +8.0 %",
+        ),
+        (
+            Interval(0.5, 0.49, 0.51),
+            "slower than the allowed +5.0 %, but too few blocks have confirmed it",
+        ),
+        (
+            Interval(0.0, -0.01, 0.01),
+            "the typical call is within the allowed +5.0 %, but the sums, which see rare slow "
+            "ones, do not tell yet",
+        ),
+    ],
+)
+def test_a_test_that_ran_out_of_time_says_what_is_missing_and_what_to_do(
+    interval: Interval, reason: str, interrupted: bool, advice: str
+):
+    decision = Decision(Outcome.INCONCLUSIVE, 4, interval, 0.08, out_of_time=True)
+    found = said(decision, interrupted=interrupted)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found.reason == f"{reason}; {advice}"
+
+
+def test_a_large_regression_of_a_short_run_is_called_without_excuses():
+    decision = Decision(Outcome.REGRESSED, 4, Interval(1.0, 0.9, 1.1), 0.3, out_of_time=True)
+    found = said(decision, interrupted=True)
+    assert found.reason == "slower than the allowed +5.0 %, beyond doubt"
+    assert found.severity is Severity.HIGH
+
+
+@pytest.mark.parametrize(
+    ("sums", "wall", "label"),
+    [
+        (False, False, None),
+        (True, False, "by sums"),
+        (False, True, "wall time, by alternation"),
+        (True, True, "by sums, wall time, by alternation"),
+    ],
+)
+def test_the_label_says_how_the_number_came_about(sums: bool, wall: bool, label: str | None):
+    decision = Decision(Outcome.UNCHANGED, 8, Interval(0.0, -0.01, 0.01), 0.06, by_sums=sums)
+    assert said(decision, wall=wall).label == label
+
+
 def test_a_judgement_on_the_sums_says_so():
     found = said(Decision(Outcome.REGRESSED, 16, Interval(0.3, 0.2, 0.4), 0.08, by_sums=True))
     assert found.label == "by sums"
     assert found.reason.endswith(", judged on the sums: only some of the calls changed")
 
 
-def test_too_few_blocks_for_an_interval_are_counted():
-    found = said(Decision(Outcome.INCONCLUSIVE, 2))
-    assert found.reason == (
-        f"the budget ran out after 2 of at least {LEAST_BLOCKS} blocks; "
-        "raise --rlperf-budget or select fewer tests"
-    )
+OVER = pytest.mark.parametrize(
+    ("interrupted", "over", "advice"),
+    [
+        (False, "the budget ran out", "raise --rlperf-budget or select fewer tests"),
+        (True, "the run was interrupted", "run it again"),
+    ],
+)
 
 
+@OVER
+def test_too_few_blocks_for_an_interval_are_counted(interrupted: bool, over: str, advice: str):
+    found = said(Decision(Outcome.INCONCLUSIVE, 2, out_of_time=True), interrupted=interrupted)
+    assert found.reason == f"{over} after 2 of at least {LEAST_BLOCKS} blocks; {advice}"
+
+
+@OVER
 @pytest.mark.parametrize("decision", [None, Decision(None, 8)])
-def test_a_test_that_was_never_judged_is_inconclusive(decision: Decision | None):
-    found = said(decision)
+def test_a_test_that_was_never_judged_is_inconclusive(
+    decision: Decision | None, interrupted: bool, over: str, advice: str
+):
+    found = said(decision, interrupted=interrupted)
     assert found.outcome is Outcome.INCONCLUSIVE
-    assert found.reason == "the budget ran out before it was measured"
+    assert found.reason == f"{over} before it was measured; {advice}"
 
 
 def test_a_failure_and_a_skip_are_not_judged_whatever_was_measured():
     decision = Decision(Outcome.REGRESSED, 16, Interval(0.3, 0.2, 0.4), 0.06)
-    assert said(decision, Ended.alone(), failed=True).outcome is Outcome.FAILED
-    assert said(decision, Ended.alone(), skipped=True).outcome is Outcome.SKIPPED
+    assert said(decision, Ended.alone(3), failed=True).outcome is Outcome.FAILED
+    assert said(decision, Ended.alone(3), skipped=True).outcome is Outcome.SKIPPED
 
 
-def test_what_ended_early_keeps_its_own_reason():
-    found = said(None, Ended.alone())
-    assert (found.outcome, found.reason) == (
-        Outcome.NO_BASELINE,
-        "measured, with nothing to compare with",
-    )
+@pytest.mark.parametrize(
+    ("blocks", "reason"),
+    [
+        (3, "measured, with nothing to compare with"),
+        (0, "the budget ran out before it was measured"),
+    ],
+)
+def test_what_ended_early_keeps_its_own_reason(blocks: int, reason: str):
+    found = said(None, Ended.alone(blocks))
+    assert (found.outcome, found.reason) == (Outcome.NO_BASELINE, reason)
 
 
 def test_different_work_names_each_differing_count_with_both_values():
@@ -128,6 +187,22 @@ def test_different_work_names_each_differing_count_with_both_values():
         ),
         ("crashed", "signal SIGSEGV", "it crashes on the base: signal SIGSEGV"),
         ("unmeasured", "", "on the base it returns without calling rlperf"),
+        (
+            "abandoned",
+            "",
+            "the two sides did not meet in time; if its fixtures take long, make them once",
+        ),
+        (
+            "uncollected",
+            "E   ModuleNotFoundError: No module named 'pkg._fast'",
+            "it cannot be collected on the base: ModuleNotFoundError: No module named 'pkg._fast'; "
+            "if it is compiled or generated, set rlperf_build to the command for it",
+        ),
+        (
+            "uncollected",
+            "No module named 'q'; check rlperf_build",  # the hint is there already
+            "it cannot be collected on the base: No module named 'q'; check rlperf_build",
+        ),
         (
             "failed",
             "x = f()\nE   TypeError: f\n\na.py:3: TypeError",
