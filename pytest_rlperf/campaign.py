@@ -63,6 +63,11 @@ class Track:
     imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
+    def block_s(self) -> float:
+        """What a block of it takes, as seen so far."""
+        return self.spent_s / len(self.blocks) if self.blocks else self.scouted_s
+
+    @property
     def open(self) -> bool:
         if self.ended or self.failure or self.skipped is not None:
             return False
@@ -120,14 +125,14 @@ class Campaign:
             Task(t.benchmark.nodeid, None, t.benchmark.spec.threads, self._scout_deadline())
             for t in self.tracks.values()
         ]
-        for played in self._blocks.run(0, tasks, self._startup_s(), more_to_come=True):
+        for played in self._blocks.run(0, tasks, tasks, self._startup_s()):
             self._take_scout(self.tracks[played.nodeid], played)
             self._report()
             if self._left_s() <= (1 - SCOUT_SHARE) * self._budget_s:
                 break  # what was scouted shall be measured too
 
     def _run_block(self, index: int, tasks: list[Task]) -> None:
-        for played in self._blocks.run(index, tasks, self._startup_s(), more_to_come=True):
+        for played in self._blocks.run(index, tasks, self._open_tasks(), self._startup_s()):
             self._take_block(self.tracks[played.nodeid], played)
             if self._left_s() <= 0:
                 break
@@ -136,16 +141,25 @@ class Campaign:
                 self._judge(track, exhausted=False)
         self._report(index)
 
-    def _tasks(self) -> list[Task]:
-        """Open tests, but none that has had more than its share of time: one slow test would
-        leave all others without the blocks they need.
-        """
-        waiting = [t for t in self.tracks.values() if t.open and t.plan is not None]
-        share_s = FAIR_SHARE * sum(t.spent_s for t in waiting) / max(1, len(waiting))
+    def _open_tasks(self) -> list[Task]:
         return [
             Task(t.benchmark.nodeid, t.plan, t.benchmark.spec.threads, self._block_deadline(t))
-            for t in waiting
-            if t.spent_s <= share_s
+            for t in self.tracks.values()
+            if t.open and t.plan is not None
+        ]
+
+    def _tasks(self) -> list[Task]:
+        """The open ones, but none that does not fit into what is left, and none that has had more
+        than its share of time: one slow test would leave all others without the blocks they need.
+        """
+        tasks = self._open_tasks()
+        tracks = {task.nodeid: self.tracks[task.nodeid] for task in tasks}
+        share_s = FAIR_SHARE * sum(track.spent_s for track in tracks.values()) / max(1, len(tasks))
+        left_s = self._left_s()
+        return [
+            task
+            for task in tasks
+            if tracks[task.nodeid].spent_s <= share_s and tracks[task.nodeid].block_s <= left_s
         ]
 
     def _block_deadline(self, track: Track) -> float:

@@ -78,16 +78,21 @@ class Blocks:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._alive: list[Pair] = []  # every pair that was started and may still run
-        self._ahead: dict[tuple[int, int], Pair] = {}
+        self._ahead: dict[tuple[int, int], Pair] = {}  # by block and number of threads
+        self._index = 0
 
     def run(
-        self, index: int, tasks: Sequence[Task], startup_s: float, more_to_come: bool
+        self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
     ) -> Iterator[Played]:
-        """One block. Tests with another number of threads need workers of their own."""
+        """One block of `tasks`. Workers collect all `candidates`, since those that are started
+        ahead may be told to run any of them. Another number of threads needs other workers.
+        """
+        self._index = index
         by_threads = sorted(tasks, key=lambda task: task.threads)
         for threads, group in itertools.groupby(by_threads, key=lambda task: task.threads):
+            nodeids = [task.nodeid for task in candidates if task.threads == threads]
             turned = self._turned(index, group)
-            yield from self._run_group(index, threads, turned, startup_s, more_to_come)
+            yield from self._run_group(index, threads, turned, nodeids, startup_s)
 
     def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
         """Each block begins elsewhere: its first tests are disturbed most, by the next block's
@@ -97,11 +102,15 @@ class Blocks:
         return tasks[start:] + tasks[:start]
 
     def _run_group(
-        self, index: int, threads: int, tasks: list[Task], startup_s: float, more_to_come: bool
+        self,
+        index: int,
+        threads: int,
+        tasks: list[Task],
+        nodeids: list[str],
+        startup_s: float,
     ) -> Iterator[Played]:
-        nodeids = [task.nodeid for task in tasks]
         pair = self._ahead.pop((index, threads), None) or self._start(index, threads, nodeids)
-        if more_to_come and len(self._stage.cores) > 1:
+        if len(self._stage.cores) > 1:
             self._ahead[index + 1, threads] = self._start(index + 1, threads, nodeids)
         self._end_those_leaving(besides=pair)
         beat = self._metronome(index, tasks)
@@ -110,9 +119,9 @@ class Blocks:
             for number, task in enumerate(tasks):
                 if not pair.usable:
                     pair.end()
-                    pair = self._start(index, threads, nodeids[number:])
+                    pair = self._start(index, threads, nodeids)
                     pair.wait_collected(startup_s)
-                following = nodeids[number + 1] if number + 1 < len(nodeids) else None
+                following = tasks[number + 1].nodeid if number + 1 < len(tasks) else None
                 yield self._play(pair, index, task, following)
             pair.stop()  # its sessions end while the next block runs elsewhere
         finally:
@@ -204,7 +213,10 @@ class Blocks:
         return random.Random(f"{self._stage.seed}/{index}/{purpose}")
 
     def _end_those_leaving(self, besides: Pair) -> None:
-        """Pairs of earlier blocks have had a block's time to end in good order."""
+        """Pairs of earlier blocks have had a block's time to end in good order; one that was
+        started ahead for tests that then had no turn is not needed any more."""
+        for key in [key for key, pair in self._ahead.items() if key[0] < self._index]:
+            self._ahead.pop(key).end()
         kept = [besides, *self._ahead.values()]
         for pair in [pair for pair in self._alive if pair not in kept][:-1]:
             pair.end(GOODBYE_S)

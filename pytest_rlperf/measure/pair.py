@@ -253,16 +253,19 @@ class Pair:
 
     def stop(self) -> None:
         """Let the sessions end in good order; `end` waits for them."""
+        self._leaving = True
         for side in self._sides:
             if side.broken is None:
                 side.tell({"do": "stop"})
 
     def end(self, grace_s: float = 0.0) -> None:
-        """End all processes, whatever they are doing. A second call does nothing."""
+        """End all processes, whatever they are doing; only those told to stop get time for it.
+        A second call does nothing.
+        """
         if self._over:
             return
         for side in self._sides:
-            side.process.end(0.0 if side.broken else grace_s)
+            side.process.end(grace_s if self._leaving and side.broken is None else 0.0)
             side.channel.close()
         self._selector.close()
         self._over = True
