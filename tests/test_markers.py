@@ -62,6 +62,8 @@ def test_an_unknown_keyword_that_resembles_none_gets_them_all_listed():
         ("warmup", -1),
         ("iterations", 0),
         ("metadata", [1]),
+        ("metadata", {"env": object}),
+        ("metadata", {"reward": float("inf")}),
     ],
 )
 def test_a_value_that_does_not_fit_is_named_with_its_keyword(name: str, value: object):

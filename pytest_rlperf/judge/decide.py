@@ -99,6 +99,7 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
                 return _last_word(blocks, gate, exhausted, suspected_at=look)
             if _confirms(blocks[look:used], sums, gate):
                 return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
+    blocks = blocks[: max(used, gate.looks[-1])]
     sums = by_sums(blocks, gate)
     return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
 

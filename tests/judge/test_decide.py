@@ -208,6 +208,14 @@ def test_unclear_sums_hold_back_a_pass():
     assert decide(unclear, GATE).outcome is None
 
 
+def test_blocks_after_the_last_look_change_nothing():
+    last = LOOKS[-1] + LOOKS[-1] // 2  # with fresh blocks for a suspicion
+    close = blocks(0.05, last, NOISY)
+    found = decide(close + blocks(0.5), GATE)
+    assert found.outcome is Outcome.INCONCLUSIVE
+    assert found == decide(close, GATE)
+
+
 @examples
 @given(st.lists(st.sampled_from([-0.1, 0.0, 0.06, 0.2]), min_size=1, max_size=3), st.data())
 def test_more_blocks_never_change_what_was_decided(changes: list[float], data: st.DataObject):

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.launch.environment import PADDING, THREAD_COUNTS, worker_environment
+from pytest_rlperf.launch.environment import PADDING, RUN, THREAD_COUNTS, worker_environment
 
 
 def environment(inherited: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
@@ -15,6 +15,7 @@ def environment(inherited: dict[str, str] | None = None, **changes: Any) -> dict
         "hash_seed": 7,
         "padding": 0,
         "caches": Path("caches"),
+        "token": "this-run",
         "import_folders": (),
     }
     return worker_environment(inherited or {}, **{**arguments, **changes})
@@ -58,6 +59,11 @@ def test_idle_thread_pools_sleep_whatever_the_user_set():
 
 def test_the_hash_seed_is_the_blocks():
     assert environment({"PYTHONHASHSEED": "0"}, hash_seed=123)["PYTHONHASHSEED"] == "123"
+
+
+@pytest.mark.parametrize("inherited", [{}, {RUN: "a run around this one"}])
+def test_the_processes_of_a_run_carry_its_mark(inherited: dict[str, str]):
+    assert environment(inherited, token="1a2b")[RUN] == "1a2b"
 
 
 def test_compiled_code_is_kept_in_the_runs_own_caches():

@@ -2,16 +2,19 @@
 
 import os
 import signal
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+import uuid
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import psutil
 import pytest
 
 from pytest_rlperf.launch import process as process_module
-from pytest_rlperf.launch.process import TAIL_BYTES, Process
+from pytest_rlperf.launch.environment import RUN
+from pytest_rlperf.launch.process import TAIL_BYTES, Process, end_marked
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="uses signals and sessions")
 
@@ -35,11 +38,13 @@ def start(tmp_path: Path) -> Iterator[Start]:
     """Starts a script in a fresh interpreter; what is left at the end is ended."""
     started: list[Process] = []
 
-    def start_script(script: str, *argv: str, cores: Sequence[int] = ()) -> Process:
+    def start_script(
+        script: str, *argv: str, cores: Sequence[int] = (), env: Mapping[str, str] = os.environ
+    ) -> Process:
         started.append(
             Process(
                 [sys.executable, "-I", "-S", "-c", script, *argv],
-                env=os.environ,
+                env=env,
                 cwd=str(tmp_path),
                 cores=cores,
                 fds=(),
@@ -93,6 +98,36 @@ def test_descendants_of_a_process_that_ended_by_itself_are_ended(start: Start):
     assert alive(pids)
     process.end()
     until(lambda: not alive(pids))
+
+
+def test_what_left_into_a_session_of_its_own_is_ended_by_the_runs_mark(start: Start):
+    token, other = uuid.uuid4().hex, uuid.uuid4().hex
+    run = [start(FAMILY, "1", "True", "False", FAMILY, env={RUN: t}) for t in (token, other)]
+    ours, theirs = (family_of(process, members=2) for process in run)
+    until(lambda: all(process.ended for process in run))
+    for process in run:
+        process.end()
+    assert len(alive(ours)) == len(alive(theirs)) == 1  # out of the reach of their session
+    end_marked(token)
+    assert not alive(ours)
+    assert len(alive(theirs)) == 1
+    end_marked(other)
+    assert not alive(theirs)
+
+
+def test_a_mark_that_nobody_carries_ends_nobody():
+    end_marked(uuid.uuid4().hex)
+
+
+def test_a_zombie_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(process_module, "END_S", 2 * PATIENCE_S)
+    token = uuid.uuid4().hex
+    argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(300)"]
+    with subprocess.Popen(argv, env={RUN: token}) as left:  # nobody reaps it until the end
+        begun = time.monotonic()
+        end_marked(token)
+        assert time.monotonic() - begun < PATIENCE_S
+        assert psutil.Process(left.pid).status() == psutil.STATUS_ZOMBIE
 
 
 def test_ending_twice_is_harmless(start: Start):

@@ -87,7 +87,7 @@ def test_unrelated_histories_have_no_merge_base(repo: Path):
 
 
 def test_a_folder_without_a_repository_is_refused(tmp_path: Path):
-    with pytest.raises(RevisionError, match=r"is in no git repository.*--rlperf-baseline"):
+    with pytest.raises(RevisionError, match=r"is in no git repository.*run pytest inside a clone"):
         resolve(tmp_path, "main")
     assert working_state(tmp_path) == WorkingState(None, False)
 

@@ -100,6 +100,24 @@ def test_elsewhere_cpu_time_tells_the_delay(
     assert clock.stop() == Elapsed(wall_ns, 60, delay_ns), why
 
 
+@pytest.mark.usefixtures("no_kernel_figures")
+def test_elsewhere_code_known_to_compute_has_the_rest_of_the_wall_time_as_delay(wall: deque[int]):
+    wall.extend([1_000, 1_180])  # a third of it on the core: the other side had the rest
+    clock = SystemClock()
+    clock.cpu_bound = True
+    clock.start()
+    assert clock.stop() == Elapsed(wall_ns=180, cpu_ns=60, delay_ns=120)
+
+
+def test_where_the_kernel_tells_the_delay_nothing_is_guessed(wall: deque[int], delays: deque[int]):
+    wall.extend([1_000, 1_180])
+    delays.extend([70, 70, 90, 90])
+    clock = SystemClock()
+    clock.cpu_bound = True
+    clock.start()
+    assert clock.stop() == Elapsed(wall_ns=180, cpu_ns=60, delay_ns=20)
+
+
 def test_the_real_clock_sees_time_pass_and_no_more_cpu_time_than_there_is():
     clock = SystemClock()
     clock.start()

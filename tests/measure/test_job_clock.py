@@ -1,9 +1,11 @@
 """Time of a job: what waiting for a core cost the last process is left out, nothing else."""
 
 import os
+from collections import deque
 
 import pytest
 
+from pytest_rlperf.measure import job_clock
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.measure.job_clock import JobClock, job_elapsed
 
@@ -36,3 +38,13 @@ def test_a_child_that_has_ended_counts_for_nothing():
     clock = JobClock([gone])
     clock.start()
     assert clock.stop().wall_ns > 0
+
+
+def test_a_child_that_ends_within_a_slice_takes_no_time_back(monkeypatch: pytest.MonkeyPatch):
+    readings = deque([(10**15, 10**15), (0, 0)])  # the kernel forgets it
+    monkeypatch.setattr(job_clock, "schedstat", lambda pid: readings.popleft())
+    clock = JobClock([7])
+    clock.start()
+    elapsed = clock.stop()
+    assert min(elapsed) >= 0
+    assert 0 < elapsed.own_ns <= elapsed.wall_ns

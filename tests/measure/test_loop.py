@@ -1,9 +1,11 @@
 """The loop around the measured function: what it calls, what it times, what it costs."""
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
+from pytest_rlperf.measure import loop as loop_module
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.measure.loop import (
     OVERHEAD_CALLS,
@@ -35,6 +37,8 @@ def test_no_calls_give_no_result():
         ((), {}),
         ((1, "two", [3]), {}),
         ((), {"x": 1, "y": None}),
+        ((1,), {"lambda": 0.9, "class": None}),
+        ((), {"x": 1, "no identifier": [2], "": 3}),
         ((1,), {"n": 2, "func": 3, "repeat": 4, "result": 5, "a0": 6, "k0": 7}),
     ],
 )
@@ -94,6 +98,16 @@ def test_setup_makes_a_fresh_state_for_each_call_outside_the_timed_part():
     assert elapsed.own_ns == 30
     assert result == 1
     assert len({id(state) for state in used}) == 3
+
+
+def test_the_time_of_one_setup_is_known_after_a_slice(monkeypatch: pytest.MonkeyPatch):
+    clock = FakeClock()
+    fake = SimpleNamespace(perf_counter_ns=lambda: clock.wall_ns)
+    monkeypatch.setattr(loop_module, "time", fake)
+    calls = Calls(lambda: clock.compute(10), setup=lambda: clock.compute(1_000))
+    assert calls.setup_ns == 0
+    calls.timed(3, clock)
+    assert calls.setup_ns == 1_000
 
 
 def test_a_setup_that_returns_nothing_hands_nothing_over():

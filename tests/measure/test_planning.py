@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_rlperf.measure.planning import (
     PAIRS,
     SETUP_CALLS_MAX,
+    SETUP_SLICE_NS,
     SLICE_NS,
     block_seconds,
     choose_plan,
@@ -72,6 +73,22 @@ def test_setup_bounds_the_states_that_are_alive_at_once():
     assert choose_plan(fresh, Spec(), CORES).calls == SETUP_CALLS_MAX
 
 
+@pytest.mark.parametrize(
+    ("setup_ns", "calls"),
+    [(0.0, SETUP_CALLS_MAX), (0.1 * MS, 100), (1 * MS, 10), (SETUP_SLICE_NS, 1), (2 * S, 1)],
+)
+def test_a_costly_setup_bounds_the_calls_of_a_slice(setup_ns: float, calls: int):
+    fresh = replace(seen(100), has_setup=True, setup_ns=setup_ns)
+    assert choose_plan(fresh, Spec(), CORES).calls == calls
+
+
+def test_time_spent_in_setup_leaves_room_for_fewer_pairs():
+    cheap = replace(seen(1 * MS), has_setup=True)
+    costly = replace(cheap, setup_ns=20 * MS)
+    pairs = [choose_plan(facts, Spec(), CORES).pairs for facts in (cheap, costly)]
+    assert pairs[0] > pairs[1] >= PAIRS[Mode.SLICED][0]
+
+
 @pytest.mark.parametrize("call_ns", [100, 0.7 * MS, 10 * MS, 2 * S])
 @pytest.mark.parametrize("iterations", [1, 10, 1000])
 def test_declared_iterations_are_made_with_less_than_a_slice_too_many(
@@ -112,8 +129,22 @@ def test_where_nothing_can_be_pinned_long_calls_take_turns_too():
     assert (found.mode, found.cores) == (Mode.SLICED, 1)
 
 
-def test_the_declared_warm_up_is_kept():
-    assert plan(1 * MS, Spec(warmup=5)).warmup == 5
+@pytest.mark.parametrize("warmup", [0, 1, 5])
+@pytest.mark.parametrize("call_ns", [1 * MS, 0.5 * S])
+@pytest.mark.parametrize("first", [1.0, 2.0])
+def test_the_declared_warm_up_is_kept(warmup: int, call_ns: float, first: float):
+    facts = replace(seen(call_ns), first_ns=first * call_ns)
+    assert choose_plan(facts, Spec(warmup=warmup), CORES).warmup == warmup
+
+
+def test_a_short_call_is_warmed_up_even_if_its_first_one_was_warm():
+    facts = replace(seen(1 * MS), first_ns=1 * MS)
+    assert choose_plan(facts, Spec(), CORES).warmup == 1
+
+
+def test_a_job_is_warmed_up_since_its_processes_may_be_made_in_the_first_call():
+    facts = replace(seen(0.5 * S, processes=4), first_ns=0.5 * S)
+    assert choose_plan(facts, Spec(), CORES).warmup == 1
 
 
 @pytest.mark.parametrize(("first_ns", "warmup"), [(0.51 * S, 0), (0.9 * S, 1)])
@@ -138,3 +169,10 @@ def test_a_blocks_expected_time_counts_both_sides_slices_and_warm_up():
     found = Plan(Mode.SLICED, calls=2, pairs=9, warmup=3)
     # 20 calls a side in slices, one of them untimed, 3 to warm up, and the slow first call.
     assert block_seconds(found, seen(10 * MS)) == pytest.approx(2 * 23 * 0.01 + 0.02)
+
+
+def test_a_blocks_expected_time_counts_setup():
+    found, cheap = Plan(Mode.SLICED, calls=2, pairs=9, warmup=3), seen(10 * MS)
+    costly = replace(cheap, has_setup=True, setup_ns=30 * MS)
+    more = block_seconds(found, costly) - block_seconds(found, cheap)
+    assert more == pytest.approx(2 * 23 * 0.03)

@@ -8,10 +8,11 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
+from pytest_rlperf.measure import loop as loop_module
 from pytest_rlperf.measure import scout as scout_module
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import SETUP_CALLS_MAX
-from pytest_rlperf.measure.scout import ENOUGH_NS, LONG_CALL_NS, scout
+from pytest_rlperf.measure.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS, scout
 from tests.factories import FakeClock
 
 US, MS, S = 10**3, 10**6, 10**9
@@ -28,9 +29,6 @@ class Machine:
     def perf_counter(self) -> float:
         return self.clock.wall_ns / S
 
-    def times(self) -> SimpleNamespace:
-        return SimpleNamespace(children_user=self.ended, children_system=0.0)
-
     def process(self) -> SimpleNamespace:
         found = [
             SimpleNamespace(pid=pid, cpu_times=partial(SimpleNamespace, user=cpu, system=0.0))
@@ -44,7 +42,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     fake = Machine()
     psutil_of_it = SimpleNamespace(Process=fake.process, Error=psutil.Error)
     monkeypatch.setattr(scout_module, "psutil", psutil_of_it)
-    monkeypatch.setattr(scout_module, "os", SimpleNamespace(times=fake.times))
+    monkeypatch.setattr(scout_module, "ended_children_cpu", lambda: fake.ended)
     monkeypatch.setattr(scout_module, "time", SimpleNamespace(perf_counter=fake.perf_counter))
     return fake
 
@@ -87,6 +85,23 @@ def test_a_call_that_takes_no_time_ends_the_look_too():
     assert seen["call_ns"] <= 1
     assert seen["has_setup"]
     assert len(calls) < 4 * SETUP_CALLS_MAX
+
+
+def test_a_costly_setup_ends_the_look_and_is_told(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+):
+    clock = machine.clock
+    fake = SimpleNamespace(perf_counter_ns=lambda: clock.wall_ns)
+    monkeypatch.setattr(loop_module, "time", fake)
+    made: list[None] = []
+
+    def setup() -> None:
+        made.append(None)
+        clock.compute(20 * MS)
+
+    seen, _ = scout(Calls(lambda: clock.compute(100), setup=setup), clock)
+    assert (seen["call_ns"], seen["setup_ns"]) == (100, 20 * MS)
+    assert len(made) * 20 * MS < 4 * ENOUGH_SETUP_NS
 
 
 def test_the_wait_for_a_core_is_left_out():

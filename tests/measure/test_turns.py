@@ -3,6 +3,7 @@
 import socket
 import threading
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -59,6 +60,18 @@ def test_the_sides_run_in_the_order_that_was_drawn(batons: tuple[Baton, Baton], 
     order, played = order_of_turns(20, seed), []
     both(lambda side: take_turns(side, order, batons[side], lambda: played.append(side)))
     assert played == order
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nobody_leaves_before_the_partners_last_slice(batons: tuple[Baton, Baton], seed: int):
+    order, events = order_of_turns(3, seed), []
+
+    def play(side: int) -> None:
+        take_turns(side, order, batons[side], lambda: events.append("slice"))
+        events.append("left")
+
+    both(play)
+    assert events == ["slice"] * 6 + ["left"] * 2
 
 
 def test_together_neither_side_begins_a_slice_before_both_ended_the_one_before(
@@ -120,6 +133,30 @@ def test_a_partner_that_does_not_hand_over_in_time_is_given_up(
     batons[0].reset(seconds)
     with pytest.raises(PartnerGone, match="did not hand over in time"):
         batons[0].wait()
+
+
+def test_past_the_deadline_there_is_nothing_more_to_wait_for(batons: tuple[Baton, Baton]):
+    assert not batons[0].waiting()
+    batons[0].reset(0.0)
+    assert batons[0].waiting()
+    with pytest.raises(PartnerGone, match="did not hand over in time"):
+        batons[0].wait()
+
+
+def test_a_side_that_keeps_the_core_busy_for_a_hanging_partner_gives_up_in_time(
+    batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
+):
+    now = [0.0]
+    fake = SimpleNamespace(monotonic=lambda: now[0], sleep=lambda seconds: None)
+    monkeypatch.setattr(turns, "time", fake)
+
+    def run_slice() -> None:
+        now[0] = PATIENCE_S + 1
+
+    batons[0].reset(PATIENCE_S)
+    batons[1].hand_over()  # it begins, and then hangs
+    with pytest.raises(PartnerGone, match="did not hand over in time"):
+        run_together(0, 3, 1, batons[0], run_slice)
 
 
 def test_a_reset_forgets_what_an_aborted_test_left_behind(batons: tuple[Baton, Baton]):

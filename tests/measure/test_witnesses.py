@@ -1,12 +1,19 @@
 """Facts beside a measurement, from a written-down /proc/stat."""
 
+import os
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from pytest_rlperf.measure import witnesses
-from pytest_rlperf.measure.witnesses import core_ticks, involuntary_switches, steal_share
+from pytest_rlperf.measure.witnesses import (
+    core_ticks,
+    ended_children_cpu,
+    involuntary_switches,
+    steal_share,
+)
 
 STAT = """\
 cpu  100 0 50 800 10 0 5 35 90 0
@@ -63,6 +70,19 @@ def test_lost_cores_are_counted_upwards():
     assert 0 <= first <= involuntary_switches()
 
 
-def test_windows_does_not_say_how_often_a_core_was_lost(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.skipif(sys.platform == "win32", reason="cannot fork")
+def test_the_cpu_time_of_a_child_counts_when_it_has_been_waited_for():
+    before = ended_children_cpu()
+    child = os.fork()
+    if child == 0:
+        while time.process_time() < 0.05:
+            pass
+        os._exit(0)
+    os.waitpid(child, 0)
+    assert ended_children_cpu() - before == pytest.approx(0.05, rel=0.5)
+
+
+def test_windows_says_neither(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "platform", "win32")
     assert involuntary_switches() == 0
+    assert ended_children_cpu() == 0

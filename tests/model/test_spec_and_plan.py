@@ -9,10 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.job import BASE, Job
-from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import KEYWORDS, Spec
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Interval, Outcome
-from tests.factories import a_test, block, examples, run_result, side, verdict
+from tests.factories import examples, side
 
 positive = st.integers(1, 10**7)
 plans = st.builds(
@@ -80,8 +80,11 @@ def test_only_an_inconclusive_comparison_is_a_comparison_that_strictness_fails()
     assert set(COMPARED & UNSURE) == {Outcome.INCONCLUSIVE}
 
 
-def test_a_run_counts_its_outcomes():
-    slower = a_test("test_b.py::test_b", verdict=verdict(Outcome.REGRESSED))
-    run = run_result(a_test(blocks=(block([1], [1]),)), slower, slower)
-    assert run.count(Outcome.REGRESSED) == 2
-    assert run.count(Outcome.FAILED) == 0
+def test_a_plan_for_two_sides_reckons_with_the_worse_of_each_thing_seen():
+    one = Scouted(call_ns=100, first_ns=900, cpu_share=1.0, processes=1, has_setup=True, setup_ns=5)
+    two = Scouted(call_ns=300, first_ns=400, cpu_share=0.5, processes=4)
+    worst = Scouted(
+        call_ns=300, first_ns=900, cpu_share=0.5, processes=4, has_setup=True, setup_ns=5
+    )
+    assert one.worst(two) == two.worst(one) == worst
+    assert one.worst(one) == one

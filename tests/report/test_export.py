@@ -1,6 +1,7 @@
 """The machine-readable result: its shape, its numbers, and that it is whole or not there."""
 
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,8 @@ import pytest
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome, Severity
-from pytest_rlperf.report.export import run_as_dict, witnesses, write_json
+from pytest_rlperf.report.evidence import witnesses
+from pytest_rlperf.report.export import run_as_dict, write_json
 from tests.factories import a_test, block, run_result, side, verdict
 
 SLOWER = a_test(
@@ -17,6 +19,7 @@ SLOWER = a_test(
     ),
     spec=Spec(category="agents", metadata={"env": "Chain"}),
     blocks=(block([500, 500], [400, 400]), block([501, 501], [400, 400])),
+    log_ratios=(math.log(1.25), math.log(1.26)),
     steps=5,
     source_hash="abc",
     imported={"head": {"lib": "/head/lib.py"}},
@@ -78,6 +81,7 @@ def test_time_is_a_metric_with_its_verdict_and_its_blocks():
         "blocks": 2,
         "head_blocks": [500.0, 501.0],
         "base_blocks": [400.0, 400.0],
+        "block_changes": pytest.approx([0.25, 0.26]),
         "label": None,
         "reason": "slower",
     }
@@ -88,7 +92,8 @@ def test_declared_steps_show_the_same_verdict_as_throughput():
     time, rate = test["metrics"]
     assert (rate["name"], rate["unit"], rate["direction"]) == ("throughput", "steps/s", "higher")
     assert rate["base_value"] == 5 / 400e-9
-    same = ("outcome", "change", "low", "high", "threshold", "severity", "blocks", "reason")
+    same = ["outcome", "change", "low", "high", "threshold", "severity", "blocks", "reason"]
+    same.append("block_changes")
     assert [rate[name] for name in same] == [time[name] for name in same]
 
 
@@ -101,6 +106,7 @@ def test_what_was_not_measured_is_null():
     empty = ("value", "base_value", "change", "low", "high", "threshold", "detectable", "severity")
     assert {time[name] for name in empty} == {None}
     assert time["blocks"] == 0
+    assert time["block_changes"] == []
 
 
 def test_the_declared_work_is_the_last_blocks():

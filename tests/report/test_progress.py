@@ -26,7 +26,10 @@ def test_a_line_says_how_far_it_has_come(progress: Progress, line: str):
     assert render_progress(progress) == line
 
 
-def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind():
+def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("COLUMNS", "200")
     terminal = Terminal()
     line = ProgressLine(terminal)
     line.show(MEASURING)
@@ -36,6 +39,17 @@ def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind():
     over = SCOUTING_LINE.ljust(len(MEASURING_LINE))
     wiped = " " * len(SCOUTING_LINE)
     assert terminal.getvalue() == f"\r{MEASURING_LINE}\r{over}\r{wiped}\r"
+
+
+def test_in_a_narrow_terminal_a_line_is_cut_so_that_it_does_not_wrap(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.show(MEASURING)
+    line.clear()
+    assert terminal.getvalue() == f"\r{MEASURING_LINE[:29]}\r{' ' * 29}\r"
 
 
 def test_a_log_gets_a_line_now_and_then():

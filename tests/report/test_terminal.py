@@ -2,11 +2,18 @@
 
 from typing import Any
 
+import pytest
+
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import Failure
 from pytest_rlperf.model.verdict import Outcome, Severity
-from pytest_rlperf.report.terminal import render_failure, render_summary, render_table
+from pytest_rlperf.report.terminal import (
+    render_failure,
+    render_summary,
+    render_table,
+    render_values,
+)
 from tests.factories import a_test, block, run_result, verdict
 
 MS = 10**6
@@ -21,7 +28,7 @@ SLOWER = a_test(
     "test_agents.py::test_update",
     verdict=verdict(
         Outcome.REGRESSED,
-        "slower than the allowed +5.0 %, confirmed by fresh blocks",
+        "slower than the allowed +5.0 %, beyond doubt",
         (0.08, 0.07, 0.09),
         detectable=0.061,
         severity=Severity.NOTICE,
@@ -56,7 +63,7 @@ TABLE = """\
 REGRESSED    +8.0 %   [+7.0, +9.0 %]    +5.0 %   +6.1 %   100 ms → 108 ms (9,259 steps/s)  2       test_agents.py::test_update
 failed                                                                                             test_x.py::test_x
 no baseline                                                                                        test_new.py::test_new
-unchanged    +2.0 %   [+1.0, +3.0 %]    +5.0 %   +5.8 %   2 ms → 2 ms                      2       test_replay.py::test_add
+unchanged    +2.0 %   [+1.0, +3.0 %]    +5.0 %   +5.8 %   2 ms → 2.04 ms                   2       test_replay.py::test_add
 unchanged    +0.10 %  [-0.40, +0.60 %]  +5.0 %   +5.8 %   2 ms → 2 ms                      2       test_replay.py::test_gather
 
 test_new.py::test_new: no baseline: it cannot be collected on the base: ImportError: q
@@ -79,7 +86,39 @@ def test_without_a_comparison_its_columns_are_left_out():
 def test_a_judgement_on_the_sums_is_remarked_on():
     by_sums = verdict(change=(0.0, -0.01, 0.01), reason="by the sums", label="by sums")
     table = render_table(run_result(a_test(verdict=by_sums, blocks=played(2, 2))))
-    assert table[-1] == "test_a.py::test_a: unchanged: by the sums"
+    assert table[-1] == "test_a.py::test_a: unchanged: by the sums (by sums)"
+
+
+@pytest.mark.parametrize(
+    ("first_ns", "remark"),
+    [
+        (None, []),
+        (90 * MS, []),  # nobody minds
+        (1500 * MS, ["", "test_a.py::test_a: the first call took 1.5 s, outside of the slices"]),
+    ],
+)
+def test_a_slow_first_call_is_remarked_on(first_ns: float | None, remark: list[str]):
+    same = verdict(change=(0.0, -0.01, 0.01))
+    test = a_test(verdict=same, blocks=played(2, 2), first_call_ns=first_ns)
+    assert render_table(run_result(test))[2:] == remark
+
+
+def test_a_first_call_like_the_others_is_not_remarked_on():
+    same = verdict(change=(0.0, -0.01, 0.01))
+    test = a_test(verdict=same, blocks=played(1000, 1000), first_call_ns=1500 * MS)
+    assert render_table(run_result(test))[2:] == []
+
+
+def test_the_value_of_head_fits_the_change_that_was_measured_in_pairs():
+    drifting = (block([300 * MS], [200 * MS]), block([110 * MS], [100 * MS]))
+    found = a_test(
+        verdict=verdict(change=(0.2, 0.1, 0.3)), blocks=(*drifting, drifting[1]), steps=12
+    )
+    assert render_values(found) == "100 ms → 120 ms (100 steps/s)"
+
+
+def test_without_an_interval_the_value_of_head_is_its_median():
+    assert render_values(a_test(blocks=played(3, 2))) == "2 ms → 3 ms"
 
 
 def test_the_summary_counts_the_worst_first():
@@ -91,7 +130,7 @@ def test_the_summary_counts_the_worst_first():
 def test_a_regression_shows_its_numbers_its_evidence_and_how_to_see_it_again():
     assert render_failure(SLOWER, "main (1a2b3c4)") == (
         "REGRESSED (notice): time +8.0 % [+7.0, +9.0 %] against main (1a2b3c4), allowed +5.0 %\n"
-        "  why: slower than the allowed +5.0 %, confirmed by fresh blocks\n"
+        "  why: slower than the allowed +5.0 %, beyond doubt\n"
         "  time a call: 100 ms → 108 ms (9,259 steps/s), "
         "2 blocks of 2 sliced pairs, 1 call a slice\n"
         "  witnesses: CPU time +8.0 %, steal at most 3.1 %, preempted 0 times/s\n"
@@ -112,5 +151,12 @@ def test_a_failure_without_a_measurement_says_why_and_how_to_repeat_it():
     )
 
 
-def test_a_test_that_failed_by_itself_shows_its_own_traceback_only():
-    assert render_failure(BROKEN, "main") == "x = 1\nE   AssertionError"
+def test_a_test_that_failed_by_itself_shows_the_cause_and_then_its_own_traceback_only():
+    assert render_failure(BROKEN, "main") == "AssertionError\n\nx = 1\nE   AssertionError"
+
+
+def test_a_failure_without_a_marked_cause_is_shown_as_it_is():
+    crashed = a_test(failure=Failure("the head worker ended (signal SIGSEGV) during this test"))
+    assert render_failure(crashed, "main") == (
+        "the head worker ended (signal SIGSEGV) during this test"
+    )
