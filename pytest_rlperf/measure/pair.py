@@ -159,7 +159,7 @@ class Pair:
 
     def __init__(self, starts: Sequence[Start], folder: Path) -> None:
         self._sides: list[_Side] = []
-        self._over = False
+        self._over = self._leaving = False
         self._selector = selectors.DefaultSelector()
         batons = socket.socketpair() if len(starts) == 2 else (None,) * len(starts)
         try:
