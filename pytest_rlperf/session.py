@@ -183,7 +183,7 @@ class GateSession:
     ) -> None:
         run = self._run
         if run is None:
-            if exitstatus == NOTHING_COMPARED:
+            if self._exit_code(exitstatus) == NOTHING_COMPARED:
                 text = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf fixture."
                 terminalreporter.write_line(text, red=True)
             return
