@@ -152,15 +152,11 @@ class Campaign:
         """The open ones, but none that does not fit into what is left, and none that has had more
         than its share of time: one slow test would leave all others without the blocks they need.
         """
-        tasks = self._open_tasks()
-        tracks = {task.nodeid: self.tracks[task.nodeid] for task in tasks}
-        share_s = FAIR_SHARE * sum(track.spent_s for track in tracks.values()) / max(1, len(tasks))
         left_s = self._left_s()
-        return [
-            task
-            for task in tasks
-            if tracks[task.nodeid].spent_s <= share_s and tracks[task.nodeid].block_s <= left_s
-        ]
+        tasks = [t for t in self._open_tasks() if self.tracks[t.nodeid].block_s <= left_s]
+        spent_s = {task.nodeid: self.tracks[task.nodeid].spent_s for task in tasks}
+        share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(tasks))
+        return [task for task in tasks if spent_s[task.nodeid] <= share_s]
 
     def _block_deadline(self, track: Track) -> float:
         """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
