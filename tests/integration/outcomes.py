@@ -38,6 +38,14 @@ def learn():
     tick(1 * MS)
     return 10
 
+def count_up(calls=[0]):
+    calls[0] += 1
+    tick((1 if ordinal() else 1.3) * MS)  # the scout makes fewer calls than head's
+    return calls[0]
+
+def refuse():
+    raise ValueError("no such action")
+
 def broken_on_base():
     raise LookupError("no such game")
 
@@ -89,6 +97,14 @@ def learn():
     tick(1 * MS)
     return 12
 
+def count_up(calls=[0]):
+    calls[0] += 1
+    tick(1 * MS)
+    return calls[0]
+
+def refuse():
+    raise ValueError("no such action")
+
 def broken_on_base():
     tick(1 * MS)
 
@@ -139,6 +155,9 @@ def test_rollout(rlperf):
 
 def test_learn(rlperf):
     assert rlperf.measure(lib.learn, work=lambda updates: {"updates": updates}) in (10, 12)
+
+def test_count_up(rlperf):
+    rlperf.measure(lib.count_up, work=lambda calls: {"calls": calls})
 
 def test_broken_on_base(rlperf):
     rlperf(lib.broken_on_base)
@@ -196,6 +215,10 @@ def test_called_twice(rlperf):
 
 def test_not_a_function(rlperf):
     rlperf(lib.learn())
+
+def test_caught(rlperf):
+    with pytest.raises(ValueError):
+        rlperf(lib.refuse)
 
 def test_plain():
     raise AssertionError("a plain test must not run")

@@ -73,6 +73,7 @@ def pytest_rlperf_clock(config):
 """
 
 BLOCK_BUDGET = """
+import functools
 import glob
 import sys
 
@@ -80,10 +81,13 @@ def pytest_collection_modifyitems(config):
     # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
     campaign = sys.modules.get("pytest_rlperf.campaign")
     if campaign is not None:
-        folder = os.environ["INTEGRATION_FOLDER"]
-        campaign.Campaign.__init__.__kwdefaults__["clock"] = lambda: float(
-            len(glob.glob(f"{folder}/head-*"))
+        workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
+        campaign.Campaign.__init__ = functools.partialmethod(
+            _begin, campaign.Campaign.__init__, lambda: float(len(glob.glob(workers)))
         )
+
+def _begin(self, begin, clock, *args, **how):
+    begin(self, *args, **{**how, "begun": clock(), "clock": clock})
 """
 """To be added to a conftest."""
 

@@ -1,10 +1,25 @@
-"""`--rlperf-budget` ends a run soon, and what it could not decide is inconclusive."""
+"""`--rlperf-budget` ends a run soon, and what it could not decide is inconclusive.
+
+A slow test gets its share of the budget and no more.
+"""
 
 import pytest
 
 from .projects import BLOCK_BUDGET, CONFTEST, Ended, Workshop
 
-LIBRARY = "from fakeclock import tick\n\ndef work():\n    tick(1_000_000)\n"
+LIBRARY = """
+import time
+
+from fakeclock import ordinal, tick
+
+def work():
+    tick(1_000_000)
+
+def slow():
+    time.sleep(0.4)
+    tick(400_000_000)
+"""
+UNSTEADY = "tick(1_050_000 * (1.35 if ordinal() % 2 else 1 / 1.35))"
 TESTS = """
 import lib
 
@@ -13,26 +28,43 @@ def test_one(rlperf):
 
 def test_two(rlperf):
     rlperf(lib.work)
+
+def test_three(rlperf):
+    rlperf(lib.work)
 """
+
+
+SLOW_TEST = """
+def test_slow(rlperf):
+    rlperf(lib.slow)
+"""
+QUICK = ("test_one", "test_two", "test_three")
 
 
 @pytest.fixture(scope="module")
 def ended(workshop: Workshop) -> Ended:
-    files = {
-        "lib.py": LIBRARY,
-        "tests/test_perf.py": TESTS,
+    base = {"lib.py": LIBRARY}
+    head = {
+        "lib.py": LIBRARY.replace("tick(1_000_000)", UNSTEADY),
+        "tests/test_perf.py": TESTS + SLOW_TEST,
         "conftest.py": CONFTEST + BLOCK_BUDGET,
     }
-    return workshop.project("budget", files).measure("--rlperf-budget=3s")
+    return workshop.project("budget", base, head).measure("--rlperf-budget=12s")
 
 
 def test_undecided_tests_are_inconclusive(ended: Ended):
-    assert set(ended.outcomes.values()) == {"inconclusive"}
+    assert {ended.outcomes[name] for name in QUICK} == {"inconclusive"}
+
+
+def test_a_slow_test_does_not_starve_the_others(ended: Ended):
+    slow = ended.metric("test_slow")["blocks"]
+    assert slow >= 1
+    assert all(ended.metric(name)["blocks"] >= 2 * slow for name in QUICK)
 
 
 def test_it_says_how_far_it_came_and_what_to_do(ended: Ended):
     metric = ended.metric("test_one")
-    assert 1 <= metric["blocks"] <= 3
+    assert 9 <= metric["blocks"] <= 11
     assert "raise --rlperf-budget" in metric["reason"]
     assert f"test_one: inconclusive: {metric['reason']}" in ended.text
 
@@ -41,12 +73,13 @@ def test_inconclusive_is_no_failure(ended: Ended):
     assert ended.code == 0
 
 
-def test_a_budget_that_is_over_at_once_still_ends_in_order(workshop: Workshop):
+def test_a_budget_that_is_over_before_anything_was_measured_is_an_error(workshop: Workshop):
     files = {"lib.py": LIBRARY, "tests/test_perf.py": TESTS}
     ended = workshop.project("no-budget", files).measure("--rlperf-budget=0.01")
-    assert ended.code == 0
+    assert ended.code == 6
     assert set(ended.outcomes.values()) == {"inconclusive"}
     assert "the budget ran out" in ended.metric("test_two")["reason"]
+    assert "rlperf: NOTHING WAS COMPARED with base (" in ended.text
 
 
 @pytest.mark.parametrize("given", ["soon", "0", "-1", "inf"])

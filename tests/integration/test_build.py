@@ -1,4 +1,4 @@
-"""`rlperf_build` builds the base tree; what it made is what the base side imports."""
+"""`rlperf_build` builds both trees; what it made is what each side imports."""
 
 from pathlib import Path
 
@@ -37,7 +37,7 @@ def project(workshop: Workshop) -> Project:
     head = {
         "tests/test_perf.py": TESTS,
         "speed.txt": "2_000_000",
-        "lib/_built.py": "SPEED_NS = 2_000_000",
+        "lib/_built.py": "SPEED_NS = 3_000_000",  # older than its source
     }
     return workshop.project("build", base, head)
 
@@ -53,7 +53,7 @@ def test_each_side_runs_what_was_built_for_it(built: Ended):
     assert metric["base_value"] == pytest.approx(1e6, rel=0.002)
 
 
-def test_the_working_tree_is_not_built(built: Ended, project: Project):
+def test_the_working_tree_is_built_too(built: Ended, project: Project):
     assert (project.folder / "lib/_built.py").read_text() == "SPEED_NS = 2_000_000"
 
 
@@ -67,9 +67,15 @@ def test_a_build_that_fails_shows_its_command_and_output(project: Project):
     command = "echo the compiler is missing; exit 3"
     ended = project.measure("-o", f"rlperf_build={command}")
     assert ended.code == 4
-    assert (
-        f"ERROR: rlperf: Building the base revision with rlperf_build ({command}) ended with "
-        "status 3; repair the command" in ended.text
-    )
+    assert f" with rlperf_build ({command}) ended with status 3; repair the command" in ended.text
+    assert f"ERROR: rlperf: Building {project.cache}" in ended.text
     assert "the compiler is missing" in ended.text.splitlines()
+    assert "Traceback" not in ended.text
+
+
+def test_a_build_that_fails_at_head_only_names_the_working_tree(project: Project):
+    command = f'test "$RLPERF_TREE" != "{project.folder}"'
+    ended = project.measure("-o", f"rlperf_build={command}")
+    assert ended.code == 4
+    assert f"ERROR: rlperf: Building {project.folder} with rlperf_build" in ended.text
     assert "Traceback" not in ended.text

@@ -12,6 +12,7 @@ def pytest_collection_modifyitems():
     if campaign is not None:
         campaign.SCOUT_DEADLINE_S = (4.0, 4.0)
         campaign.BLOCK_DEADLINE_S = 4.0
+        campaign.SLOWEST = 2
 """
 
 TESTS = """
@@ -59,6 +60,9 @@ def test_hang(rlperf):
 def test_hang_on_base(rlperf):
     rlperf(work) if lib.AT_HEAD else time.sleep(3600)
 
+def test_hang_amid_slices_on_base(rlperf):
+    rlperf(lib.hang_at_fourth_call_on_base)
+
 def test_garbage(rlperf):
     def babble():
         work()
@@ -76,11 +80,21 @@ def test_last(rlperf):
 LIBRARY_BASE = """
 import os
 import signal
+import time
+
+from fakeclock import tick
 
 AT_HEAD = False
 
 def crash_on_base():
     os.kill(os.getpid(), signal.SIGABRT)
+
+def hang_at_fourth_call_on_base(calls=[0]):
+    # A scout makes two calls. In a block one warms up, so the fourth is in the third slice.
+    calls[0] += 1
+    tick(20_000_000)
+    if calls[0] == 4:
+        time.sleep(3600)
 """
 LIBRARY_HEAD = """
 from fakeclock import tick
@@ -89,6 +103,9 @@ AT_HEAD = True
 
 def crash_on_base():
     tick(100_000)
+
+def hang_at_fourth_call_on_base():
+    tick(20_000_000)
 """
 
 
@@ -112,6 +129,7 @@ def test_the_others_go_on_to_their_verdicts(ended: Ended):
         "test_exit": "failed",
         "test_hang": "failed",
         "test_hang_on_base": "no_baseline",
+        "test_hang_amid_slices_on_base": "no_baseline",
         "test_garbage": "unchanged",
         "test_last": "unchanged",
     }
@@ -138,6 +156,14 @@ def test_a_crash_on_the_base_leaves_no_baseline(ended: Ended):
 def test_a_hang_on_the_base_leaves_no_baseline(ended: Ended):
     reason = ended.metric("test_hang_on_base")["reason"]
     assert reason == "it hangs on the base: no answer from the base worker within 4 s"
+
+
+def test_a_hang_of_the_base_amid_the_slices_is_not_heads(ended: Ended):
+    test = ended.test("test_hang_amid_slices_on_base")
+    assert test["plan"]["mode"] == "concurrent"
+    reason = test["metrics"][0]["reason"]
+    assert reason.startswith("it hangs on the base: no answer from the base worker within ")
+    assert "FAILED tests/test_perf.py::test_hang_amid_slices_on_base" not in ended.text
 
 
 def test_a_process_that_leaves_early_is_a_crash(ended: Ended):

@@ -10,7 +10,7 @@ INI = """
 [pytest]
 rlperf_against = base
 rlperf_threshold = 30%
-rlperf_budget = 3
+rlperf_budget = 6
 rlperf_json = from-ini.json
 rlperf_category = env
 """
@@ -52,7 +52,7 @@ def metric(ended: Ended) -> dict[str, object]:
 def test_the_ini_file_is_read(ended: Ended, metric: dict[str, object]):
     assert ended.code == 0
     assert "rlperf: against base (" in ended.text
-    assert "budget 3 s" in ended.text
+    assert "budget 6 s" in ended.text
     assert metric["base_value"] is not None
 
 

@@ -16,7 +16,7 @@ TEST = {
 METRIC = {
     "name", "unit", "direction", "value", "base_value", "outcome", "change", "low", "high",
     "threshold", "threshold_abs", "detectable", "severity", "blocks", "head_blocks", "base_blocks",
-    "label", "reason",
+    "block_changes", "label", "reason",
 }  # fmt: skip
 
 
@@ -62,6 +62,16 @@ def test_a_metric_holds_its_blocks(outcomes: Ended):
     assert min(metric["base_blocks"]) < metric["base_value"] < max(metric["base_blocks"])
 
 
+def test_the_changes_of_the_blocks_are_what_the_interval_rests_on(outcomes: Ended):
+    for name in ("test_slower", "test_every_fourth", "test_unsteady"):
+        metric = outcomes.metric(name)
+        changes = metric["block_changes"]
+        assert len(changes) == metric["blocks"]
+        assert min(changes) <= metric["change"] <= max(changes)
+    rate = outcomes.metric("test_rollout", "throughput")
+    assert rate["block_changes"] == outcomes.metric("test_rollout")["block_changes"]
+
+
 def test_a_confirmed_regression_took_more_blocks_than_a_pass(outcomes: Ended):
     passed = outcomes.metric("test_same")["blocks"]
     assert outcomes.metric("test_slower")["blocks"] > passed
@@ -71,6 +81,7 @@ def test_what_does_not_apply_is_null(outcomes: Ended):
     metric = outcomes.metric("test_new_on_head")
     absent = ("value", "base_value", "change", "low", "high", "detectable", "severity", "label")
     assert [metric[name] for name in absent] == [None] * len(absent)
+    assert metric["block_changes"] == []
 
 
 def test_each_side_imported_its_own_tree(outcomes: Ended):

@@ -21,7 +21,7 @@ def test_a_regression_is_a_failure_with_its_evidence(cases: dict[str, ElementTre
     failure = cases["test_slower"].find("failure")
     assert failure is not None
     assert "REGRESSED (medium): time +15.0 %" in (failure.text or "")
-    assert "repeat: pytest --rlperf" in (failure.text or "")
+    assert "--rlperf-against=base" in (failure.text or "")
 
 
 def test_a_failing_assertion_is_a_failure(cases: dict[str, ElementTree.Element]):

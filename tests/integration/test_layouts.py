@@ -34,14 +34,21 @@ def below(workshop: Workshop) -> Ended:
         "python/tests/test_perf.py": TESTS,
     }
     project = workshop.project("below", base, head, common={})
-    return replace(project, cwd="python/tests").measure("--rlperf-budget=3")
+    return replace(project, cwd="python/tests").measure("--rlperf-budget=6")
 
 
 def test_a_project_below_the_top_of_its_repository_is_compared(below: Ended):
     metric = below.metric("test_work")
-    assert below.code == 0
     assert metric["value"] == pytest.approx(2e6, rel=0.002)
     assert metric["base_value"] == pytest.approx(1e6, rel=0.002)
+
+
+def test_a_large_regression_is_called_in_a_short_run(below: Ended):
+    metric = below.metric("test_work")
+    assert metric["blocks"] < 8
+    assert metric["outcome"] == "regressed"
+    assert metric["reason"] == "slower than the allowed +5.0 %, beyond doubt"
+    assert below.code == 1
 
 
 def test_its_base_is_the_same_folder_of_the_base_tree(below: Ended):

@@ -71,6 +71,9 @@ def test_waits(rlperf):
 def test_iterations(rlperf):
     rlperf(work)
 
+def test_costly_setup(rlperf):
+    rlperf.measure(lambda: tick(100), setup=lambda: time.sleep(0.003))
+
 def compute(orders, answers):
     while orders.get():
         until = time.process_time() + 0.02
@@ -149,6 +152,11 @@ def test_iterations_and_warmup_are_obeyed(planned: Ended):
     plan = plan_of(planned, "test_iterations")
     assert plan["warmup"] == 5
     assert (plan["calls"], plan["pairs"]) == (3, 1)
+
+
+def test_a_costly_setup_means_few_calls(planned: Ended):
+    plan = planned.test("test_costly_setup")["plan"]
+    assert plan["calls"] * plan["pairs"] * 0.003 < 0.5  # seconds a side, in one block
 
 
 def test_a_test_with_a_busy_child_is_a_live_job(planned: Ended):

@@ -15,6 +15,7 @@ EXPECTED = {
     "test_every_fourth": "regressed",
     "test_rollout": "improved",
     "test_learn": "incomparable",
+    "test_count_up": "unchanged",
     "test_broken_on_base": "no_baseline",
     "test_new_on_head": "no_baseline",
     "test_third_call_on_head": "failed",
@@ -29,6 +30,7 @@ EXPECTED = {
     "test_marked_without_fixture": "failed",
     "test_called_twice": "failed",
     "test_not_a_function": "failed",
+    "test_caught": "failed",
 }
 
 
@@ -99,6 +101,12 @@ def test_only_a_test_with_steps_has_a_throughput(outcomes: Ended):
 def test_different_work_is_incomparable_and_names_the_count(outcomes: Ended):
     reason = outcomes.metric("test_learn")["reason"]
     assert "updates is 10 on the base and 12 on head" in reason
+
+
+def test_counts_that_grow_with_every_call_are_compared_after_equally_many(outcomes: Ended):
+    metric = outcomes.metric("test_count_up")
+    assert metric["change"] == pytest.approx(0, abs=0.002)
+    assert metric["blocks"] >= 5
 
 
 @pytest.mark.parametrize(

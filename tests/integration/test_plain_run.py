@@ -51,6 +51,21 @@ def plain(workshop: Workshop) -> Ended:
     return workshop.project("plain", files).run("-v", "-s", json_result=False)
 
 
+@pytest.mark.parametrize(
+    "option", ["against=main", "threshold=5%", "budget=60", "category=env", "strict", "json=r.json"]
+)
+def test_an_option_of_the_gate_alone_is_refused(workshop: Workshop, option: str):
+    name = option.partition("=")[0]
+    project = workshop.plain(f"lone-{name}")
+    project.write({"test_a.py": "def test_a(rlperf): rlperf(int)\n"})
+    ended = project.run(f"--rlperf-{option}", json_result=False)
+    assert ended.code == 4
+    assert (
+        f"ERROR: rlperf: --rlperf-{name} does nothing alone; add --rlperf."
+        in ended.text.splitlines()
+    )
+
+
 def test_performance_tests_run_once_beside_the_others(plain: Ended):
     assert plain.code == 0
     assert "5 passed" in plain.text

@@ -83,6 +83,15 @@ def test_what_was_measured_is_reported_and_written(
     assert "rlperf: interrupted; the verdicts above rest on what was measured" in ended.text
 
 
+def test_what_was_left_open_says_interrupted(interrupted: tuple[Ended, list[psutil.Process]]):
+    ended, _ = interrupted
+    metric = ended.metric("test_stuck")
+    assert metric["outcome"] == "inconclusive"
+    assert metric["reason"].startswith("the run was interrupted after ")
+    assert metric["reason"].endswith("; run it again")
+    assert "budget ran out" not in ended.text
+
+
 def test_an_interrupted_run_leaves_no_process(interrupted: tuple[Ended, list[psutil.Process]]):
     _, left = interrupted
     assert left == []

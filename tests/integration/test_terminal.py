@@ -21,7 +21,7 @@ def test_a_regression_shows_all_its_evidence(outcomes: Ended):
     assert re.search(
         r"witnesses: CPU time \+15\.0 %, steal at most .* %, preempted \d+ times/s", shown
     )
-    assert "repeat: pytest --rlperf --rlperf-against=base tests/test_perf.py::test_slower" in shown
+    assert f"repeat: {outcomes.test('test_slower')['repeat_command']}" in shown
 
 
 @pytest.mark.parametrize(
@@ -50,14 +50,19 @@ def test_the_table_begins_with_the_worst(outcomes: Ended):
 
 def test_the_summary_counts_the_outcomes(outcomes: Ended):
     assert (
-        "rlperf: 4 regressed, 8 failed, 1 inconclusive, 1 incomparable, 3 no baseline, "
-        "2 improved, 2 unchanged, 3 skipped in " in outcomes.text
+        "rlperf: 4 regressed, 9 failed, 1 inconclusive, 1 incomparable, 3 no baseline, "
+        "2 improved, 3 unchanged, 3 skipped in " in outcomes.text
     )
 
 
 def test_what_is_no_pass_has_a_letter_of_its_own(outcomes: Ended):
-    assert "tests/test_perf.py ..FFF.?F.≠--F-FsssFFFFFF" in outcomes.text
+    assert "tests/test_perf.py ..FFF.?F.≠.--F-FsssFFFFFFF" in outcomes.text
     assert "1 inconclusive, 1 incomparable, 3 no baseline" in outcomes.text.splitlines()[-1]
+
+
+def test_the_short_summary_quotes_the_assertion(outcomes: Ended):
+    line = "FAILED tests/test_perf.py::test_wrong_result - AssertionError: learned too little"
+    assert line in outcomes.text.splitlines()
 
 
 def test_the_header_names_the_comparison(outcomes: Ended):
