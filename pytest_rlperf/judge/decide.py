@@ -6,9 +6,9 @@ only when half as many blocks more (ten at least), which had no part in raising 
 so too. A test passes when the 99 % upper bound lies below the threshold, and the sums do not
 contradict.
 
-False alarms: a change of exactly the threshold raises a suspicion in 1 % of looks (up to 1.6 % in
+False alarms: a change of exactly the threshold raises a suspicion in 1 % of looks (up to 1.8 % in
 resamplings of measured, heavy-tailed blocks), and fresh blocks, being independent, confirm it with
-the confirmation level. So the chance per test is at most looks x 1.6 % x level. What is still open
+the confirmation level. So the chance per test is at most looks x 1.8 % x level. What is still open
 when the time is over gets one last look at all its blocks, at a level so strict that it needs no
 confirmation: a large regression is called in a short run too. Half of the build's 1 % goes to each
 way, divided by its tests (Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). Fresh data in a second
@@ -29,7 +29,7 @@ SMALL_THRESHOLD = 0.05
 LEAST_FRESH = 10
 
 SUSPECT_LEVEL = 0.01
-SUSPECT_RATE = 0.016
+SUSPECT_RATE = 0.018
 """What that level came to for blocks with heavy tails (see `estimate`)."""
 CONFIRM_LEVEL = 0.05
 BUILD_LEVEL = 0.01
