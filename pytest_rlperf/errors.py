@@ -13,10 +13,6 @@ class RevisionError(RlperfError):
     """The base revision cannot be found, laid out or built."""
 
 
-class WrongCopyError(RlperfError):
-    """A side imported the other side's copy of the code under test."""
-
-
 class FixtureError(RlperfError):
     """A test used the `rlperf` fixture in a way that cannot be measured."""
 

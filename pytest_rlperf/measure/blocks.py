@@ -143,7 +143,7 @@ class Blocks:
         )
 
     def _play(self, pair: Pair, index: int, task: Task, following: str | None) -> Played:
-        # A scout stays on the core it was started on: the two sides look at the same time.
+        # Scouts keep the cores they were started on, which are all.
         cores = self._cores_of(index, task.plan.cores) if task.plan else ()
         turn = Turn(
             nodeid=task.nodeid,

@@ -6,8 +6,8 @@ from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 
 SLICE_NS = 2_000_000
-"""A turn of the sliced duet. Longer ones cost power: the spread times the root of the time was
-0.35 at 1-2 ms, 0.53 at 6 ms, 1.2 at 12 ms."""
+"""A turn of the sliced duet. Longer ones cost power: on a shared two-core machine the spread times
+the root of the time was 0.35 at 1-2 ms, 0.53 at 6 ms, 1.2 at 12 ms."""
 TOGETHER_NS = 10_000_000
 """A slice of the concurrent duet, whose turns are the kernel's."""
 LONG_CALL_NS = 3_000_000
@@ -31,7 +31,7 @@ MOST_CALLS = 10_000_000
 
 
 def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
-    """`seen` is the slower of the two sides; `cores` how many there are to pin to."""
+    """`seen` is the worse of both sides in each respect; `cores` how many can be pinned to."""
     call_ns = max(seen.call_ns, 1.0)
     several = max(seen.processes, spec.threads)
     mode = _mode(seen, spec, several > 1, cores)
