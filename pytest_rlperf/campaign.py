@@ -11,7 +11,7 @@ from pytest_rlperf.judge.estimate import LogRatios, log_ratios
 from pytest_rlperf.judge.verdicts import Ended, verdict_of
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.pair import SideRun, State
-from pytest_rlperf.measure.planning import block_seconds, choose_plan
+from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthened, times_for
 from pytest_rlperf.model.block import Block, SideBlock
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
@@ -142,11 +142,11 @@ class Campaign:
         self._report(index)
 
     def _open_tasks(self) -> list[Task]:
-        return [
-            Task(t.benchmark.nodeid, t.plan, t.benchmark.spec.threads, self._block_deadline(t))
-            for t in self.tracks.values()
-            if t.open and t.plan is not None
-        ]
+        return [self._task(t, t.plan) for t in self.tracks.values() if t.open and t.plan]
+
+    def _task(self, track: Track, plan: Plan) -> Task:
+        b = track.benchmark
+        return Task(b.nodeid, plan, b.spec.threads, self._block_deadline(track, plan))
 
     def _tasks(self) -> list[Task]:
         """The open ones, but none that does not fit into what is left, and none that has had more
@@ -156,13 +156,23 @@ class Campaign:
         tasks = [t for t in self._open_tasks() if self.tracks[t.nodeid].block_s <= left_s]
         spent_s = {task.nodeid: self.tracks[task.nodeid].spent_s for task in tasks}
         share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(tasks))
-        return [task for task in tasks if spent_s[task.nodeid] <= share_s]
+        return self._lengthened([t for t in tasks if spent_s[t.nodeid] <= share_s])
 
-    def _block_deadline(self, track: Track) -> float:
+    def _lengthened(self, tasks: Sequence[Task]) -> list[Task]:
+        """A few short tests are done before the next block's workers are up: more pairs, which
+        make the block more precise, cost no time then.
+        """
+        tracks = [self.tracks[task.nodeid] for task in tasks]
+        planned_s = sum(block_seconds(t.plan, t.seen) for t in tracks if t.plan and t.seen)
+        times = times_for(self._blocks.startup_s, planned_s)
+        return [
+            self._task(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
+        ]
+
+    def _block_deadline(self, track: Track, plan: Plan) -> float:
         """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
-        assert track.plan is not None
         assert track.seen is not None
-        expected_s = track.scouted_s + block_seconds(track.plan, track.seen)
+        expected_s = track.scouted_s + block_seconds(plan, track.seen)
         most_s = max(LATE * expected_s, self._left_s())
         return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)
 

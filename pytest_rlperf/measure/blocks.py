@@ -80,6 +80,13 @@ class Blocks:
         self._alive: list[Pair] = []  # every pair that was started and may still run
         self._ahead: dict[tuple[int, int], Pair] = {}  # by block and number of threads
         self._index = 0
+        self._startup_s = 0.0
+
+    @property
+    def startup_s(self) -> float:
+        """What the last workers took to come up: a block that is over sooner has to wait for the
+        next one's."""
+        return self._startup_s
 
     def run(
         self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
@@ -116,6 +123,7 @@ class Blocks:
         beat = self._metronome(index, tasks)
         try:
             pair.wait_collected(startup_s)
+            self._startup_s = pair.startup_s
             for number, task in enumerate(tasks):
                 if not pair.usable:
                     pair.end()

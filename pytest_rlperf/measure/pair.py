@@ -85,7 +85,9 @@ class _Side:
         self.name = name
         self.process = process
         self.channel = channel
+        self.begun = time.monotonic()
         self.collected: set[str] | None = None
+        self.startup_s = 0.0
         self.collect_errors: dict[str, str] = {}
         self.broken: SideRun | None = None
         self.clear()
@@ -121,6 +123,7 @@ class _Side:
         match message["event"]:
             case "collected":
                 self.collected = set(message["nodeids"])
+                self.startup_s = message["at"] - self.begun
             case "uncollected":
                 self.collect_errors[message["nodeid"]] = message["text"]
             case "ready":
@@ -179,6 +182,11 @@ class Pair:
     def usable(self) -> bool:
         """A side that could not even collect would not do better a second time."""
         return not any(side.broken and side.collected is not None for side in self._sides)
+
+    @property
+    def startup_s(self) -> float:
+        """From the start of the processes until the tests were collected; 0 as long as unknown."""
+        return max(side.startup_s for side in self._sides)
 
     def wait_collected(self, seconds: float) -> None:
         """Until both sides have collected, or have failed to."""

@@ -1,6 +1,7 @@
 """From what the scouts saw to a plan: the length and nature of a call choose the duet."""
 
 import math
+from dataclasses import replace
 
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
@@ -13,10 +14,13 @@ TOGETHER_NS = 10_000_000
 LONG_CALL_NS = 3_000_000
 """A call too long for short turns: both sides run at once instead."""
 BLOCK_NS = 200_000_000
-"""Aim for the slices of both sides of one test in one block. More time in a block does not help:
-blocks differ by more than the slices in them."""
+"""Aim for the slices of both sides of one test in one block. With its share of the workers' start
+and its fixtures a test takes about 330 ms a block; half or twice as many slices gave a wider
+interval for the same time."""
 LIVE_BLOCK_NS = 500_000_000
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
+LONGEST = 8
+"""Times its usual pairs, for a block with time to spare."""
 COLD_START = 1.2
 """A first call this much slower than the next needs warming up, however long it is."""
 LONG_WARMUP_NS = 100_000_000
@@ -51,6 +55,18 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         cores=max(1, min(several, cores)),
         wall=spec.waits,
     )
+
+
+def lengthened(plan: Plan, spec: Spec, times: int) -> Plan:
+    """The same with more pairs, unless the test itself says how many calls there are."""
+    return plan if spec.iterations is not None else replace(plan, pairs=plan.pairs * times)
+
+
+def times_for(free_s: float, planned_s: float) -> int:
+    """How many times its pairs a block can have when all of it may take `free_s`."""
+    if planned_s <= 0 or free_s <= planned_s:
+        return 1
+    return 1 << min(LONGEST.bit_length() - 1, int(math.log2(free_s / planned_s)))
 
 
 def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:

@@ -12,11 +12,10 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pytest_rlperf.errors import PartnerGone
+from pytest_rlperf.measure.metronome import PERIOD_S
 
 TURN = b"t"
 GONE = b"x"
-TICK_S = 0.004
-"""A scheduler tick at 250 Hz, the usual setting."""
 FILLER_BYTES = 1 << 19
 
 
@@ -110,8 +109,9 @@ def run_together(
 ) -> None:
     """Run each slice at the same time as the partner's.
 
-    One of the two, drawn anew each time, starts up to a tick later: the kernel's turns could fall
-    into step with those on another core, and then one side alone would always meet its neighbour.
+    One of the two, drawn anew each time, starts up to a beat of the metronome later: the turns
+    could fall into step with those on another core, and then one side alone would always meet its
+    neighbour. Not more than a beat, since for that long the other has the core to itself.
     Who is done first keeps the core and its caches busy, or the rest of the slower side's slice
     would run faster than the part before it, and a change would read too small.
     """
@@ -120,7 +120,7 @@ def run_together(
     baton.hand_over()
     baton.wait()
     for _ in range(pairs):
-        late, pause_s = rng.randrange(2), rng.uniform(0, TICK_S)
+        late, pause_s = rng.randrange(2), rng.uniform(0, PERIOD_S)
         if side == late:
             time.sleep(pause_s)
         run_slice()

@@ -15,6 +15,17 @@ def involuntary_switches() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
 
 
+def times_blocked() -> int:
+    """How often this thread gave up its core to wait for something; 0 where the platform does not
+    say.
+    """
+    if sys.platform != "linux":
+        return 0
+    import resource
+
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
 def ended_children_cpu() -> float:
     """CPU seconds of all children that have ended and been waited for."""
     if sys.platform == "win32":

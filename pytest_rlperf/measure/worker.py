@@ -10,6 +10,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -102,7 +103,7 @@ class WorkerSession:
         # What was imported stays: collecting it again before every test took longer than the test.
         gc.collect()
         gc.freeze()
-        self._channel.send({"event": "collected", "nodeids": list(items)})
+        self._channel.send({"event": "collected", "nodeids": list(items), "at": time.monotonic()})
         while (order := self._channel.receive())["do"] == "run":
             self._run(items[order["nodeid"]], items.get(order["next"]), order, player)
         return True

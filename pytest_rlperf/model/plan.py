@@ -1,4 +1,4 @@
-"""How a block measures one benchmark: the same on both sides and in all blocks."""
+"""How a block measures one benchmark: the same on both sides."""
 
 from dataclasses import asdict, dataclass
 from enum import StrEnum

@@ -152,7 +152,10 @@ def _measured_how(test: TestResult) -> str:
     assert test.plan is not None
     plan = test.plan
     calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
-    return f"{len(test.blocks)} blocks of {plan.pairs} {plan.mode.value} pairs, {calls} a slice"
+    pairs = sorted({len(block.head.own_ns) for block in test.blocks}) or [plan.pairs]
+    numbers = " to ".join(str(n) for n in dict.fromkeys((pairs[0], pairs[-1])))
+    noun = "pair" if numbers == "1" else "pairs"
+    return f"{len(test.blocks)} blocks of {numbers} {plan.mode.value} {noun}, {calls} a slice"
 
 
 def _witness_line(test: TestResult) -> str:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.judge.decide import (
     BUILD_LEVEL,
+    FIRST_FRESH,
     LATE_LOOK,
     LEAST_FRESH,
     LOOKS,
@@ -28,7 +29,8 @@ from tests.factories import examples, noisy_ratios
 
 GATE = Gate(threshold=0.05)
 MOST_BLOCKS = 2 * LATE_LOOK  # more than any decision takes
-CONFIRMED = LOOKS[0] + LEAST_FRESH  # when a suspicion of the first look is called
+# When a suspicion of the first look is called: at the latest, and where it is plain to see.
+CONFIRMED, PLAIN = LOOKS[0] + LEAST_FRESH, LOOKS[0] + FIRST_FRESH
 QUIET, NOISY = 0.002, 0.03
 
 
@@ -85,9 +87,17 @@ def test_too_few_blocks_have_no_interval(number: int):
 
 @pytest.mark.parametrize("number", [LOOKS[0], CONFIRMED - 1])
 def test_a_suspicion_is_not_called_before_fresh_blocks_confirm_it(number: int):
-    assert decide(blocks(0.2, number), GATE).outcome is None
-    found = decide(blocks(0.2, CONFIRMED), GATE)
+    suspected, fresh = blocks(0.2, LOOKS[0]), blocks(0.1, LEAST_FRESH, NOISY)
+    assert decide((suspected + fresh)[:number], GATE).outcome is None
+    found = decide(suspected + fresh, GATE)
     assert (found.outcome, found.blocks) == (Outcome.REGRESSED, CONFIRMED)
+
+
+@pytest.mark.parametrize("number", [LOOKS[0], PLAIN - 1])
+def test_what_is_plain_to_see_needs_fewer_fresh_blocks(number: int):
+    assert decide(blocks(0.2, number), GATE).outcome is None
+    found = decide(blocks(0.2), GATE)
+    assert (found.outcome, found.blocks) == (Outcome.REGRESSED, PLAIN)
 
 
 def test_a_suspicion_that_fresh_blocks_do_not_confirm_is_dropped():

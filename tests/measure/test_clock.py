@@ -1,5 +1,7 @@
 """The clock of a slice, on a kernel whose figures are written down beforehand."""
 
+import sys
+import time
 from collections import deque
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,11 +14,25 @@ from pytest_rlperf.measure.clock import Elapsed, SystemClock
 
 @pytest.fixture
 def wall(monkeypatch: pytest.MonkeyPatch) -> deque[int]:
-    """Readings to come of the wall clock; the CPU clock stands at 40 ns, then at 100 ns."""
+    """Readings to come of the wall clock; the process's CPU clock stands at 40 ns, then at 100 ns,
+    that of the thread at 30 ns, then at 85 ns.
+    """
     readings: deque[int] = deque()
-    cpu = deque([40, 100])
-    fake = SimpleNamespace(perf_counter_ns=readings.popleft, process_time_ns=cpu.popleft)
+    cpu, on_core = deque([40, 100]), deque([30, 85])
+    fake = SimpleNamespace(
+        perf_counter_ns=readings.popleft,
+        process_time_ns=cpu.popleft,
+        thread_time_ns=on_core.popleft,
+    )
     monkeypatch.setattr(clock_module, "time", fake)
+    return readings
+
+
+@pytest.fixture
+def blocked(monkeypatch: pytest.MonkeyPatch) -> deque[int]:
+    """How often the thread had blocked before the slice, and after it."""
+    readings = deque([7, 8])
+    monkeypatch.setattr(clock_module, "times_blocked", readings.popleft)
     return readings
 
 
@@ -53,6 +69,7 @@ def test_own_time_is_wall_time_less_the_waiting_for_a_core(elapsed: Elapsed, own
     assert elapsed.own_ns == own_ns
 
 
+@pytest.mark.usefixtures("blocked")
 def test_a_slice_is_the_difference_of_the_readings(wall: deque[int], delays: deque[int]):
     wall.extend([1_000, 1_500])
     delays.extend([70, 70, 90, 90])
@@ -62,6 +79,18 @@ def test_a_slice_is_the_difference_of_the_readings(wall: deque[int], delays: deq
     assert clock.stop() == Elapsed(wall_ns=500, cpu_ns=60, delay_ns=20)
 
 
+def test_code_that_never_blocked_waited_whenever_it_was_not_on_its_core(
+    wall: deque[int], delays: deque[int], blocked: deque[int]
+):
+    wall.extend([1_000, 1_500])
+    delays.extend([70, 70, 90, 90])  # the kernel knows of 20 ns, the hypervisor took the rest
+    blocked[1] = blocked[0]
+    clock = SystemClock()
+    clock.start()
+    assert clock.stop() == Elapsed(wall_ns=500, cpu_ns=60, delay_ns=445)
+
+
+@pytest.mark.usefixtures("blocked")
 def test_both_readings_are_repeated_while_the_delay_moves(wall: deque[int], delays: deque[int]):
     wall.extend([900, 950, 1_000, 1_500])
     delays.extend([10, 30, 70, 70, 70, 70])  # twice the core was lost between two readings
@@ -109,6 +138,7 @@ def test_elsewhere_code_known_to_compute_has_the_rest_of_the_wall_time_as_delay(
     assert clock.stop() == Elapsed(wall_ns=180, cpu_ns=60, delay_ns=120)
 
 
+@pytest.mark.usefixtures("blocked")
 def test_where_the_kernel_tells_the_delay_nothing_is_guessed(wall: deque[int], delays: deque[int]):
     wall.extend([1_000, 1_180])
     delays.extend([70, 70, 90, 90])
@@ -116,6 +146,14 @@ def test_where_the_kernel_tells_the_delay_nothing_is_guessed(wall: deque[int], d
     clock.cpu_bound = True
     clock.start()
     assert clock.stop() == Elapsed(wall_ns=180, cpu_ns=60, delay_ns=20)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no run-queue delay")
+def test_the_real_clock_counts_time_spent_asleep():
+    clock = SystemClock()
+    clock.start()
+    time.sleep(0.02)
+    assert clock.stop().own_ns >= 15_000_000
 
 
 def test_the_real_clock_sees_time_pass_and_no_more_cpu_time_than_there_is():

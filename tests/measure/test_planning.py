@@ -8,12 +8,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.measure.planning import (
+    LONGEST,
     PAIRS,
     SETUP_CALLS_MAX,
     SETUP_SLICE_NS,
     SLICE_NS,
     block_seconds,
     choose_plan,
+    lengthened,
+    times_for,
 )
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
@@ -176,3 +179,32 @@ def test_a_blocks_expected_time_counts_setup():
     costly = replace(cheap, has_setup=True, setup_ns=30 * MS)
     more = block_seconds(found, costly) - block_seconds(found, cheap)
     assert more == pytest.approx(2 * 23 * 0.03)
+
+
+@pytest.mark.parametrize(
+    ("free_s", "planned_s", "times"),
+    [
+        (0.0, 1.0, 1),
+        (0.9, 1.0, 1),
+        (1.9, 1.0, 1),
+        (2.0, 1.0, 2),
+        (7.0, 1.0, 4),
+        (60.0, 0.2, LONGEST),
+        (1.0, 0.0, 1),
+    ],
+)
+def test_a_block_is_lengthened_as_long_as_all_of_it_fits_into_the_time_that_is_free(
+    free_s: float, planned_s: float, times: int
+):
+    assert times_for(free_s, planned_s) == times
+
+
+def test_a_longer_block_has_more_pairs_of_the_same_slices():
+    short = plan(10 * MS)
+    assert lengthened(short, Spec(), 4) == replace(short, pairs=4 * short.pairs)
+
+
+def test_declared_iterations_are_not_lengthened():
+    spec = Spec(iterations=3)
+    short = plan(10 * MS, spec)
+    assert lengthened(short, spec, 4) == short

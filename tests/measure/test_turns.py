@@ -77,7 +77,7 @@ def test_nobody_leaves_before_the_partners_last_slice(batons: tuple[Baton, Baton
 def test_together_neither_side_begins_a_slice_before_both_ended_the_one_before(
     batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(turns, "TICK_S", 0.0)
+    monkeypatch.setattr(turns, "PERIOD_S", 0.0)
     monkeypatch.setattr(turns, "FILLER_BYTES", 1)  # threads share one interpreter
     played: list[int] = []
     both(lambda side: run_together(side, 10, 3, batons[side], lambda: played.append(side)))

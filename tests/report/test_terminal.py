@@ -132,15 +132,21 @@ def test_a_regression_shows_its_numbers_its_evidence_and_how_to_see_it_again():
         "REGRESSED (notice): time +8.0 % [+7.0, +9.0 %] against main (1a2b3c4), allowed +5.0 %\n"
         "  why: slower than the allowed +5.0 %, beyond doubt\n"
         "  time a call: 100 ms → 108 ms (9,259 steps/s), "
-        "2 blocks of 2 sliced pairs, 1 call a slice\n"
+        "2 blocks of 4 sliced pairs, 1 call a slice\n"
         "  witnesses: CPU time +8.0 %, steal at most 3.1 %, preempted 0 times/s\n"
         "  repeat: pytest --rlperf test_agents.py::test_update"
     )
 
 
 def test_several_calls_a_slice_are_counted():
-    several = a_test(blocks=played(2, 2), plan=Plan(Mode.CONCURRENT, calls=20, pairs=40, warmup=1))
-    assert "2 blocks of 40 concurrent pairs, 20 calls a slice" in render_failure(several, "main")
+    several = a_test(blocks=played(2, 2), plan=Plan(Mode.CONCURRENT, calls=20, pairs=4, warmup=1))
+    assert "2 blocks of 4 concurrent pairs, 20 calls a slice" in render_failure(several, "main")
+
+
+def test_blocks_of_different_length_give_the_range_of_their_pairs():
+    longer = block([2 * MS] * 16, [2 * MS] * 16)
+    found = a_test(blocks=(*played(2, 2), longer))
+    assert "3 blocks of 4 to 16 sliced pairs" in render_failure(found, "main")
 
 
 def test_a_failure_without_a_measurement_says_why_and_how_to_repeat_it():
