@@ -2,6 +2,7 @@
 
 import difflib
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,17 +11,37 @@ import pytest
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 
-THRESHOLD_AGAINST = 0.05
-THRESHOLD_STORED = 0.10
 BUDGET_S = 300.0
+BASELINES = "baselines"
+DEFAULT_NAME = "main"
 
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
+    "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
+    "rlperf_baselines": "folder of the stored baselines, as --rlperf-baselines",
     "rlperf_json": "file for the result, as --rlperf-json",
+    "rlperf_report": "folder for the report, as --rlperf-report",
     "rlperf_build": "shell command that builds a tree whose package is compiled",
 }
+
+
+LONE = (
+    "against",
+    "save",
+    "baseline",
+    "baselines",
+    "threshold",
+    "budget",
+    "category",
+    "strict",
+    "prove",
+    "json",
+    "report",
+)
+"""Options that mean nothing without `--rlperf`."""
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,11 +49,16 @@ class Settings:
     """What the user asked for, checked."""
 
     against: str | None
-    threshold: float
+    save: str | None  # record a baseline of this name
+    baseline: str  # name of the stored baseline to compare with
+    baselines: Path  # folder of the stored baselines
+    threshold: float | None  # None: the default of what is compared with
     budget_s: float
     categories: frozenset[str]
     strict: bool
+    prove: bool
     json: Path | None
+    report: Path | None
     build: str | None
 
 
@@ -50,9 +76,27 @@ def add_options(parser: pytest.Parser) -> None:
         help="Compare with this git revision; REF... is the merge base with it.",
     )
     group.addoption(
+        "--rlperf-save",
+        metavar="NAME",
+        nargs="?",
+        const=DEFAULT_NAME,
+        help=f"Record a stored baseline (default name {DEFAULT_NAME}).",
+    )
+    group.addoption(
+        "--rlperf-baseline",
+        metavar="NAME",
+        help=f"Compare with the stored baseline of this name (default {DEFAULT_NAME}).",
+    )
+    group.addoption(
+        "--rlperf-baselines",
+        metavar="DIR",
+        help=f"Folder of the stored baselines (default {BASELINES}, beside pytest's ini file).",
+    )
+    group.addoption(
         "--rlperf-threshold",
         metavar="5%",
-        help="Allowed slowdown (default 5%% against a revision).",
+        help="Allowed slowdown (default 5%% against a revision, 10%% against a stored baseline, "
+        "25%% against one of another CPU model).",
     )
     group.addoption(
         "--rlperf-budget",
@@ -72,6 +116,14 @@ def add_options(parser: pytest.Parser) -> None:
         help="Fail on inconclusive, incomparable and missing comparisons too.",
     )
     group.addoption(
+        "--rlperf-prove",
+        action="store_true",
+        help="Measure the gate itself on the selected tests: false alarms, coverage and power.",
+    )
+    group.addoption(
+        "--rlperf-report", metavar="DIR", help="Write report.md and report.json into DIR."
+    )
+    group.addoption(
         "--rlperf-json", metavar="FILE", help="Write the machine-readable result to FILE."
     )
     for name, text in INI.items():
@@ -85,24 +137,30 @@ def read_settings(config: pytest.Config) -> Settings:
     against = _text(config, "against")
     threshold = _text(config, "threshold")
     budget = _text(config, "budget")
-    json_file = _text(config, "json")
+    json_file, report = _text(config, "json"), _text(config, "report")
+    here = config.invocation_params.dir
     strict = config.getoption("rlperf_strict")
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
-        threshold=_threshold(threshold, against),
+        save=_baseline_name(config.getoption("rlperf_save"), "--rlperf-save"),
+        baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline") or DEFAULT_NAME,
+        baselines=_baselines_folder(config),
+        threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
         budget_s=BUDGET_S if budget is None else parse_seconds(budget, "--rlperf-budget"),
         categories=frozenset(categories),
         strict=bool(config.getini("rlperf_strict") if strict is None else strict),
-        json=None if json_file is None else checked_file(config.invocation_params.dir / json_file),
+        prove=bool(config.getoption("rlperf_prove")),
+        json=None if json_file is None else checked_file(here / json_file),
+        report=None if report is None else checked_folder(here / report),
         build=config.getini("rlperf_build") or None,
     )
 
 
 def refuse_lone_options(config: pytest.Config) -> None:
     """A gate that was asked for and is not run would be green for ever."""
-    for name in ("against", "threshold", "budget", "category", "strict", "json"):
-        if config.getoption(f"rlperf_{name}"):
+    for name in LONE:
+        if config.getoption(f"rlperf_{name}") not in (None, False):
             raise pytest.UsageError(f"rlperf: --rlperf-{name} does nothing alone; add --rlperf.")
 
 
@@ -111,10 +169,21 @@ def _text(config: pytest.Config, name: str) -> str | None:
     return given if given is not None else (config.getini(f"rlperf_{name}") or None)
 
 
-def _threshold(given: str | None, against: str | None) -> float:
+def _baseline_name(given: str | None, option: str) -> str | None:
+    """It becomes the name of a folder."""
+    if given is not None and not NAME.fullmatch(given):
+        raise UsageError(
+            f"{option}={given} is no name for a baseline; use letters, digits, dots, dashes and "
+            "underscores."
+        )
+    return given
+
+
+def _baselines_folder(config: pytest.Config) -> Path:
+    given: str | None = config.getoption("rlperf_baselines")
     if given is not None:
-        return parse_fraction(given, "--rlperf-threshold")
-    return THRESHOLD_STORED if against is None else THRESHOLD_AGAINST
+        return config.invocation_params.dir / given
+    return config.rootpath / (config.getini("rlperf_baselines") or BASELINES)
 
 
 def checked_file(path: Path) -> Path:
@@ -125,6 +194,15 @@ def checked_file(path: Path) -> Path:
         raise UsageError(f"--rlperf-json={path}: its folder does not exist; create it first.")
     if not os.access(path.parent, os.W_OK):
         raise UsageError(f"--rlperf-json={path}: its folder is not writable; choose another.")
+    return path
+
+
+def checked_folder(path: Path) -> Path:
+    if path.exists() and not path.is_dir():
+        raise UsageError(f"--rlperf-report={path} is a file; name a folder.")
+    existing = next(parent for parent in (path, *path.parents) if parent.exists())
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"--rlperf-report={path}: {existing} is not writable; choose another.")
     return path
 
 

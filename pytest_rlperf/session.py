@@ -27,6 +27,7 @@ from pytest_rlperf.selection import is_performance_test, repeat_command, source_
 from pytest_rlperf.staging import staged
 
 NOTHING_COMPARED = 6
+THRESHOLD_AGAINST = 0.05
 LETTERS = {Outcome.INCONCLUSIVE: "?", Outcome.INCOMPARABLE: "≠", Outcome.NO_BASELINE: "-"}
 OUTCOME_PROPERTY = "rlperf_outcome"
 
@@ -45,6 +46,11 @@ class GateSession:
         self._revision: Revision | None = None
         if settings.against is not None:
             self._revision = resolve(config.rootpath, settings.against)
+
+    @property
+    def _threshold(self) -> float:
+        given = self._settings.threshold
+        return THRESHOLD_AGAINST if given is None else given
 
     # -- selecting ----------------------------------------------------------------------------
 
@@ -88,7 +94,7 @@ class GateSession:
                 [self._benchmark(item) for item in session.items],
                 Blocks(stage),
                 partner=self._revision is not None,
-                threshold=self._settings.threshold,
+                threshold=self._threshold,
                 budget_s=self._settings.budget_s,
                 cores=len(cores),
                 begun=begun,
@@ -173,7 +179,7 @@ class GateSession:
         s = self._settings
         partner = "no revision to compare with"
         if self._revision is not None:
-            partner = f"against {self._revision.label}, allowed {format_percent(s.threshold)}"
+            partner = f"against {self._revision.label}, allowed {format_percent(self._threshold)}"
         cores = available_cores()
         pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
         return f"rlperf: {partner}, budget {s.budget_s:.0f} s, {pinned}"
