@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import statistics
 from collections import Counter
 from pathlib import Path
@@ -11,9 +10,8 @@ from typing import Any
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
-
-SCHEMA = 1
-"""1: first version."""
+from pytest_rlperf.store.result_file import SCHEMA
+from pytest_rlperf.store.atomic import write_atomically
 
 
 def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
@@ -102,15 +100,4 @@ def _metric(
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:
-    """Whole or not at all: written beside, synced, renamed."""
-    name = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with name.open("w", encoding="utf-8") as file:
-            json.dump(content, file, indent=1, allow_nan=False)
-            file.write("\n")
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(name, path)
-    except BaseException:
-        name.unlink(missing_ok=True)
-        raise
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")

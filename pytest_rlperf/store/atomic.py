@@ -1,0 +1,80 @@
+"""Files that are whole or not there: written beside, synced, renamed.
+
+A writer that is killed leaves its half-written file beside the target. It had that file locked, and
+the kernel drops the lock with the process: so the next writer can tell what is abandoned from what
+another process is writing right now, and removes it.
+"""
+
+import glob
+import os
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+ENDING = ".part"
+
+
+def write_atomically(path: Path, text: str) -> None:
+    """Whoever reads `path`, even after a crash, finds the old text or the new one."""
+    _drop_abandoned(path)
+    with _beside(path) as part:
+        with part.open("w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A new file in the same folder, ours as long as this context lasts."""
+    part, lock = _claim(path)
+    try:
+        yield part
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _claim(path: Path) -> tuple[Path, int | None]:
+    while True:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ENDING}")
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if fcntl is None:  # pragma: no cover - Windows, where an open file cannot be renamed
+            os.close(handle)
+            return part, None
+        if _lock(handle) and part.exists():
+            return part, handle
+        os.close(handle)  # another writer took it for abandoned before it was locked
+
+
+def _drop_abandoned(path: Path) -> None:
+    """Best effort: somebody else's leftover must not keep anybody from writing."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{ENDING}"):
+        with suppress(OSError):
+            handle = os.open(part, os.O_RDWR)
+            try:
+                if _lock(handle):
+                    part.unlink()
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Whether the file is ours now; False where another process holds it."""
+    if fcntl is None:  # pragma: no cover - Windows
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
