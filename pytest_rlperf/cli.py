@@ -1,27 +1,44 @@
 """The `rlperf` command."""
 
-import argparse
 import sys
+from argparse import ArgumentParser
 from collections.abc import Sequence
+from typing import NoReturn
+
+from pytest_rlperf.commands import COMMANDS, load
+from pytest_rlperf.errors import RlperfError
+
+USAGE = 4
+"""pytest's exit code for the same."""
+
+
+class _Parser(ArgumentParser):
+    def error(self, message: str) -> NoReturn:
+        self.exit(USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="rlperf", description="Companion of `pytest --rlperf`.")
-    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
-    doctor = commands.add_parser("doctor", help="what on this machine helps or hurts measuring")
-    doctor.set_defaults(run=_doctor)
-    arguments = parser.parse_args(argv)
-    status: int = arguments.run()
+    words = sys.argv[1:] if argv is None else argv
+    arguments = _parser(words).parse_args(words)
+    try:
+        status: int = arguments.run(arguments)
+    except RlperfError as error:
+        print(f"rlperf: {error}", file=sys.stderr)
+        return USAGE
     return status
 
 
-def _doctor() -> int:
-    from pytest_rlperf.launch.fingerprint import cpu_model
-    from pytest_rlperf.measure.machine import findings, read_facts
-    from pytest_rlperf.report.doctor import render_findings
-
-    print(render_findings(cpu_model(), findings(read_facts())))
-    return 0
+def _parser(words: Sequence[str]) -> ArgumentParser:
+    parser = _Parser(prog="rlperf", description="Companion of `pytest --rlperf`.")
+    commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    chosen = next((word for word in words if not word.startswith("-")), None)
+    for name, text in COMMANDS.items():
+        added = commands.add_parser(name, help=text, description=text)
+        if name == chosen:
+            command = load(name)
+            command.add_arguments(added)
+            added.set_defaults(run=command.run)
+    return parser
 
 
 if __name__ == "__main__":

@@ -52,7 +52,11 @@ def _claim(path: Path) -> tuple[Path, int | None]:
         if fcntl is None:  # pragma: no cover - Windows, where an open file cannot be renamed
             os.close(handle)
             return part, None
-        if _lock(handle) and part.exists():
+        try:
+            ours = _lock(handle) and part.exists()
+        except OSError:  # no locks on this file system: nobody will take it for abandoned either
+            ours = True
+        if ours:
             return part, handle
         os.close(handle)  # another writer took it for abandoned before it was locked
 

@@ -1,0 +1,24 @@
+"""The commands of `rlperf`, a module each. Only the one that was asked for is imported."""
+
+import importlib
+from argparse import ArgumentParser, Namespace
+from typing import Protocol, cast
+
+COMMANDS = {
+    "doctor": "what on this machine helps or hurts measuring",
+}
+"""Name and help; the module of `a-b` is `a_b`."""
+
+
+class Command(Protocol):
+    """What the module of a command holds."""
+
+    def add_arguments(self, parser: ArgumentParser) -> None: ...
+
+    def run(self, arguments: Namespace) -> int:
+        """Do it, and return the exit code."""
+        ...
+
+
+def load(name: str) -> Command:
+    return cast(Command, importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
