@@ -37,6 +37,9 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str) -> Spec:
     values = dict(keywords)
     if values.get("threshold") is not None:
         values["threshold"] = parse_fraction(values["threshold"], f"{nodeid}: threshold")
+    if isinstance(values.get("kpi"), str):
+        values["kpi"] = (values["kpi"],)
+    values["kpi"] = tuple(values.get("kpi", ()))
     return Spec(**values)
 
 
@@ -48,6 +51,13 @@ def _unknown(name: str, nodeid: str) -> str:
 
 def _whole(least: int) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, int) and not isinstance(value, bool) and value >= least
+
+
+def _is_names(value: Any) -> bool:
+    names = [value] if isinstance(value, str) else value
+    if not isinstance(names, list | tuple) or not names:
+        return False
+    return all(isinstance(name, str) and name for name in names)
 
 
 def _is_json_mapping(value: Any) -> bool:
@@ -62,6 +72,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "category": ("a name", lambda value: isinstance(value, str)),
     "steps": ("a whole number above 0", _whole(1)),
     "threshold": ("a fraction or a percentage", lambda value: isinstance(value, str | float | int)),
+    "kpi": ("the name of a KPI, or a list of names", _is_names),
     "threads": ("a whole number above 0", _whole(1)),
     "waits": ("True or False", lambda value: isinstance(value, bool)),
     "warmup": ("a whole number, 0 or more", _whole(0)),

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Verdict
@@ -30,6 +31,7 @@ class TestResult:
     plan: Plan | None = None
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
+    memory_bytes: tuple[float, ...] = ()  # head's peak, one a block; empty: not measured
     failure: Failure | None = None
     skipped: str | None = None
     source_hash: str = ""
@@ -52,3 +54,4 @@ class RunResult:
     tests: tuple[TestResult, ...]
     seconds: float
     interrupted: bool = False
+    kpis: tuple[KpiResult, ...] = ()

@@ -12,6 +12,7 @@ class Spec:
     category: str | None = None
     steps: int | None = None  # environment or training steps in one call
     threshold: float | None = None  # allowed slowdown, a fraction; None: the run's
+    kpi: tuple[str, ...] = ()  # names of the KPIs it stands for; `name:without` is the partner
     threads: int = 1  # threads the libraries may use, and cores the test gets
     waits: bool = False  # sleeps or does I/O by design: judged on wall time
     warmup: int | None = None  # untimed calls before the first slice of a block; None: chosen

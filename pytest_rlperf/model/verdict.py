@@ -6,6 +6,7 @@ from enum import StrEnum
 
 class Outcome(StrEnum):
     REGRESSED = "regressed"
+    ACCEPTED = "accepted"  # regressed, as the project allows for a while
     UNCHANGED = "unchanged"
     IMPROVED = "improved"
     INCONCLUSIVE = "inconclusive"
@@ -15,7 +16,15 @@ class Outcome(StrEnum):
     SKIPPED = "skipped"
 
 
-COMPARED = frozenset({Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE})
+COMPARED = frozenset(
+    {
+        Outcome.REGRESSED,
+        Outcome.ACCEPTED,
+        Outcome.UNCHANGED,
+        Outcome.IMPROVED,
+        Outcome.INCONCLUSIVE,
+    }
+)
 """Outcomes that rest on a comparison."""
 
 UNSURE = frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.NO_BASELINE})

@@ -1,7 +1,12 @@
 """What the machine did while a test was measured."""
 
+import statistics
+
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.result import TestResult
+
+COLD_NS = 1e8
+COLD_RATIO = 5
 
 
 def witnesses(test: TestResult) -> dict[str, float]:
@@ -23,3 +28,18 @@ def witnesses(test: TestResult) -> dict[str, float]:
 def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
     seconds = sum(sum(block.head.own_ns) for block in blocks) / 1e9
     return sum(block.head.preempted for block in blocks) / seconds
+
+
+def is_cold(test: TestResult) -> bool:
+    """The first call compiled or loaded something that matters."""
+    if test.first_call_ns is None or not test.blocks:
+        return False
+    return test.first_call_ns > max(COLD_NS, COLD_RATIO * test.blocks[-1].head.call_ns)
+
+
+def head_rate(test: TestResult) -> float | None:
+    """Steps a second, or calls where the test declares no steps; None: not measured."""
+    if not test.blocks:
+        return None
+    call_ns = statistics.median(block.head.call_ns for block in test.blocks)
+    return (test.steps or 1) * 1e9 / call_ns

@@ -7,14 +7,13 @@ from collections.abc import Sequence
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
-from pytest_rlperf.report.evidence import witnesses
-
-COLD_NS = 1e8
-COLD_RATIO = 5
+from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.evidence import is_cold, witnesses
 
 ORDER = (
     Outcome.REGRESSED,
     Outcome.FAILED,
+    Outcome.ACCEPTED,
     Outcome.INCONCLUSIVE,
     Outcome.INCOMPARABLE,
     Outcome.NO_BASELINE,
@@ -36,7 +35,7 @@ def render_table(run: RunResult) -> list[str]:
     """One line a test, worst first, then the reasons that numbers do not show."""
     tests = sorted(run.tests, key=_severity_first)
     head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
-    table = _aligned([head, *(_row(test) for test in tests)])
+    table = aligned([head, *(_row(test) for test in tests)])
     return table if run.against is None else table + _remarks(tests)
 
 
@@ -94,28 +93,10 @@ def _remarks(tests: Sequence[TestResult]) -> list[str]:
         if v.outcome not in plain or v.label or slower:
             label = f" ({v.label})" if v.label else ""
             lines.append(f"{test.nodeid}: {WORDS[v.outcome]}: {v.reason}{label}")
-        if _is_cold(test):
+        if is_cold(test):
             first = format_time(test.first_call_ns or 0)
             lines.append(f"{test.nodeid}: the first call took {first}, outside of the slices")
     return ["", *lines] if lines else []
-
-
-def _is_cold(test: TestResult) -> bool:
-    """The first call compiled or loaded something that matters."""
-    if test.first_call_ns is None or not test.blocks:
-        return False
-    return test.first_call_ns > max(COLD_NS, COLD_RATIO * test.blocks[-1].head.call_ns)
-
-
-def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell; the last one as it is; empty columns dropped."""
-    keep = [c for c in range(len(rows[0])) if c == 0 or any(row[c] for row in rows[1:])]
-    widths = {c: max(len(row[c]) for row in rows) for c in keep}
-    lines = []
-    for row in rows:
-        cells = [row[c].ljust(widths[c]) for c in keep[:-1]]
-        lines.append("  ".join([*cells, row[keep[-1]]]).rstrip())
-    return lines
 
 
 def render_failure(test: TestResult, against: str | None) -> str:

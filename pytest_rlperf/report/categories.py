@@ -1,0 +1,98 @@
+"""The run by category: how many tests, how fast, how large, how they ended."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_rlperf.model.quantity import format_rate
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.evidence import head_rate
+from pytest_rlperf.report.terminal import render_summary
+
+MEGABYTE = 1e6
+UNCATEGORISED = "(none)"
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """A quantity over the tests of a category that have it."""
+
+    mean: float
+    sd: float | None  # None: one test has none
+    largest: float
+    tests: int
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    name: str
+    tests: int
+    steps_per_s: Spread | None  # of tests that declare their steps
+    calls_per_s: Spread | None  # where none does
+    memory_bytes: Spread | None
+    outcomes: str
+
+
+def by_category(run: RunResult) -> list[Category]:
+    """In the order of their first test; steps and calls are never averaged together."""
+    groups: dict[str, list[TestResult]] = {}
+    for test in run.tests:
+        groups.setdefault(test.spec.category or UNCATEGORISED, []).append(test)
+    return [_category(name, tests, run) for name, tests in groups.items()]
+
+
+def _category(name: str, tests: Sequence[TestResult], run: RunResult) -> Category:
+    rates = {test.nodeid: rate for test in tests if (rate := head_rate(test)) is not None}
+    stepping = _spread([rates[t.nodeid] for t in tests if t.steps and t.nodeid in rates])
+    memory = [statistics.median(test.memory_bytes) for test in tests if test.memory_bytes]
+    return Category(
+        name=name,
+        tests=len(tests),
+        steps_per_s=stepping,
+        calls_per_s=None if stepping else _spread(list(rates.values())),
+        memory_bytes=_spread(memory),
+        outcomes=render_summary(replace(run, tests=tuple(tests))),
+    )
+
+
+def _spread(values: Sequence[float]) -> Spread | None:
+    if not values:
+        return None
+    sd = statistics.stdev(values) if len(values) > 1 else None
+    return Spread(statistics.fmean(values), sd, max(values), len(values))
+
+
+def render_categories(run: RunResult) -> list[str]:
+    """Nothing where no test has a category."""
+    if all(test.spec.category is None for test in run.tests):
+        return []
+    head = ["category", "tests", "mean throughput ± sd", "memory, mean and most", "outcomes"]
+    return aligned([head, *(_row(category) for category in by_category(run))])
+
+
+def _row(category: Category) -> list[str]:
+    rates = {"steps/s": category.steps_per_s, "calls/s": category.calls_per_s}
+    return [
+        category.name,
+        str(category.tests),
+        _throughput(rates, category.tests),
+        _memory(category.memory_bytes),
+        category.outcomes,
+    ]
+
+
+def _throughput(rates: Mapping[str, Spread | None], tests: int) -> str:
+    for unit, spread in rates.items():
+        if spread is not None:
+            sd = "" if spread.sd is None else f" ± {format_rate(spread.sd)}"
+            of = "" if spread.tests == tests else f" (of {spread.tests})"
+            return f"{format_rate(spread.mean)}{sd} {unit}{of}"
+    return ""
+
+
+def _memory(spread: Spread | None) -> str:
+    if spread is None:
+        return ""
+    mean, most = (format_rate(size / MEGABYTE) for size in (spread.mean, spread.largest))
+    return f"{mean} MB, {most} MB"

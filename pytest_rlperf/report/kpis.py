@@ -1,0 +1,122 @@
+"""KPIs as text and as data."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from pytest_rlperf.model.kpi import Direction, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.report.columns import aligned
+
+WORDS = {
+    Status.ALERT: "ALERT",
+    Status.MISSED: "missed",
+    Status.NOT_MEASURED: "not measured",
+    Status.MET: "met",
+}
+"""Worst first."""
+PER = {Metric.TIME: " a call", Metric.STEP_TIME: " a step", Metric.FIRST_CALL: " at first"}
+
+
+def render_kpi_table(run: RunResult) -> list[str]:
+    """One line a KPI and test, worst first, then what the numbers do not show."""
+    if not run.kpis:
+        return []
+    results = sorted(run.kpis, key=lambda result: list(WORDS).index(result.status))
+    head = ["", "KPI", "value", "target", "alert", "test"]
+    title = f"KPIs on {render_machine(run.fingerprint)}: {_summary(results)}"
+    table = aligned([head, *(_row(result) for result in results)])
+    return [title, *table, *_remarks(results)]
+
+
+def render_machine(fingerprint: Mapping[str, Any]) -> str:
+    """An absolute time means nothing without it."""
+    cores = fingerprint.get("cores")
+    counted = "" if cores is None else ", 1 core" if cores == 1 else f", {cores} cores"
+    return f"{fingerprint.get('cpu', 'an unknown CPU')}{counted}"
+
+
+def _summary(results: Sequence[KpiResult]) -> str:
+    counts = Counter(result.status for result in results)
+    return ", ".join(f"{counts[s]} {WORDS[s].lower()}" for s in WORDS if counts[s])
+
+
+def _row(result: KpiResult) -> list[str]:
+    kpi = result.kpi
+    return [
+        WORDS[result.status],
+        kpi.name,
+        render_reading(result.reading, kpi) if result.reading else "",
+        _target(kpi),
+        _alert(kpi),
+        result.nodeid or "",
+    ]
+
+
+def _remarks(results: Sequence[KpiResult]) -> list[str]:
+    """A target that is missed shows in its row; an alert that is not certain does not."""
+    telling = [
+        result
+        for result in results
+        if result.reading is None
+        or (result.status is Status.MISSED and _is_beyond(result.reading, result.kpi))
+    ]
+    return [f"{r.kpi.name}: {WORDS[r.status]}: {r.reason}" for r in telling]
+
+
+def _is_beyond(reading: Reading, kpi: Kpi) -> bool:
+    return kpi.is_worse(reading.value, than=kpi.alert)
+
+
+def render_reading(reading: Reading, kpi: Kpi) -> str:
+    """ "0.82 ± 0.031 ms a step"."""
+    few = {1: " (measured once)", 2: " (measured twice)"}.get(reading.blocks, "")
+    value, margin = _digits(reading.value), _digits(reading.margin, 2)
+    return f"{value} ± {margin} {kpi.unit}{PER.get(kpi.metric, '')}{few}"
+
+
+def _target(kpi: Kpi) -> str:
+    return f"{'≤' if kpi.direction is Direction.LOWER else '≥'} {_digits(kpi.target)} {kpi.unit}"
+
+
+def _alert(kpi: Kpi) -> str:
+    return f"{'>' if kpi.direction is Direction.LOWER else '<'} {_digits(kpi.alert)} {kpi.unit}"
+
+
+def _digits(value: float, digits: int = 3) -> str:
+    return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.{digits}g}"
+
+
+def render_kpi_alert(result: KpiResult, fingerprint: Mapping[str, Any]) -> str:
+    """What the failing test shows."""
+    kpi = result.kpi
+    assert result.reading is not None
+    return (
+        f"KPI ALERT: {kpi.name} is {render_reading(result.reading, kpi)}, alert {_alert(kpi)}\n"
+        f"  why: {result.reason}; the target is {_target(kpi)}\n"
+        f"  measured on {render_machine(fingerprint)}"
+    )
+
+
+def kpis_as_dicts(results: Sequence[KpiResult]) -> list[dict[str, Any]]:
+    """For the result as data: what was not measured is null."""
+    return [_as_dict(result) for result in results]
+
+
+def _as_dict(result: KpiResult) -> dict[str, Any]:
+    kpi, reading = result.kpi, result.reading
+    return {
+        "name": kpi.name,
+        "nodeid": result.nodeid,
+        "metric": kpi.metric.value,
+        "unit": kpi.unit,
+        "direction": kpi.direction.value,
+        "target": kpi.target,
+        "alert": kpi.alert,
+        "value": reading.value if reading else None,
+        "low": reading.low if reading else None,
+        "high": reading.high if reading else None,
+        "blocks": reading.blocks if reading else 0,
+        "status": result.status.value,
+        "reason": result.reason,
+    }
