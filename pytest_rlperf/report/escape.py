@@ -1,0 +1,46 @@
+"""Foreign text in Markdown and HTML, shown as it is.
+
+A node id holds whatever a parameter was called. Inside a code span nothing has a meaning but
+backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
+that hold either are written in HTML, each odd character as a number, which holds everywhere.
+"""
+
+import html
+import re
+
+CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
+"""What may stand between two backticks, in a table too."""
+ODD = re.compile(r"[^A-Za-z0-9 -]")
+"""Dots, slashes and colons too: GitHub makes links of addresses."""
+SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
+MENTION = re.compile(r"[@#]")
+
+
+def code(text: str) -> str:
+    """Text in the face of code, in running text and in tables."""
+    if CODE_SPAN.fullmatch(text):
+        return f"`{text}`"
+    return f"<code>{ODD.sub(lambda found: f'&#{ord(found[0])};', text)}</code>"
+
+
+def html_code(text: str) -> str:
+    """The same where no Markdown is read, as in a `<summary>`."""
+    escaped = html.escape(text, quote=False).replace("\n", "&#10;")
+    return f"<code>{escaped}</code>"
+
+
+def plain(text: str) -> str:
+    """Running text on one line; GitHub makes neither emphasis, links nor mentions of it."""
+    escaped = SPECIAL.sub(_escaped, " ".join(text.split()))
+    return MENTION.sub(lambda found: f"{found[0]}&#8203;", escaped)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return html.escape(found[0]) if found[0] in "<>&" else f"\\{found[0]}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code, fenced by more backticks than it holds."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"

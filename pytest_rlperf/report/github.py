@@ -1,0 +1,78 @@
+"""What GitHub Actions shows of a run: annotations at the tests, and the job's summary."""
+
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.report.markdown import render_markdown, worst_first
+from pytest_rlperf.report.terminal import render_failure
+
+SUMMARY_BYTES = 2**20
+"""GitHub drops the summary of a step that is larger."""
+
+
+class Place(NamedTuple):
+    """Where a test is written."""
+
+    file: Path
+    line: int | None  # from 1 on
+
+
+def render_annotations(
+    run: RunResult, places: Mapping[str, Place], environ: Mapping[str, str]
+) -> list[str]:
+    """A workflow command for each regression, worst first: GitHub shows ten of a step."""
+    if environ.get("GITHUB_ACTIONS") != "true":
+        return []
+    slower = (test for test in run.tests if test.verdict.outcome is Outcome.REGRESSED)
+    folder = environ.get("GITHUB_WORKSPACE", "")
+    return [
+        _annotation(test, places.get(test.nodeid), folder, run.against)
+        for test in sorted(slower, key=worst_first)
+    ]
+
+
+def _annotation(test: TestResult, place: Place | None, folder: str, against: str | None) -> str:
+    where = {}
+    if place is not None:
+        where["file"] = _relative(place.file, folder)
+        where |= {} if place.line is None else {"line": str(place.line)}
+    where["title"] = f"Slower: {test.nodeid}"
+    properties = ",".join(f"{name}={_property(value)}" for name, value in where.items())
+    return f"::error {properties}::{_data(render_failure(test, against))}"
+
+
+def _relative(file: Path, folder: str) -> str:
+    """GitHub knows files by their path in the repository."""
+    inside = bool(folder) and file.is_relative_to(folder)
+    return (file.relative_to(folder) if inside else file).as_posix()
+
+
+def _data(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def _property(text: str) -> str:
+    return _data(text).replace(":", "%3A").replace(",", "%2C")
+
+
+def write_job_summary(
+    run: RunResult, notices: Sequence[str], environ: Mapping[str, str]
+) -> str | None:
+    """Append to the step's summary where there is one; what went wrong, if anything did."""
+    name = environ.get("GITHUB_STEP_SUMMARY")
+    if not name:
+        return None
+    try:
+        with open(name, "ab") as file:
+            room = SUMMARY_BYTES - os.fstat(file.fileno()).st_size
+            text = render_markdown(run, notices, most_bytes=room).encode()
+            if len(text) > room:
+                return f"the job summary {name} is full; write it in a step of its own."
+            file.write(text)
+    except OSError as error:  # the verdicts stand without it
+        return f"the job summary {name} cannot be written: {error.strerror}."
+    return None

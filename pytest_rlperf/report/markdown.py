@@ -1,0 +1,208 @@
+"""The run as Markdown: what a reviewer reads in a pull request."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
+from pytest_rlperf.report.escape import code, fenced, html_code, plain
+from pytest_rlperf.report.terminal import (
+    ORDER,
+    WORDS,
+    render_failure,
+    render_interval,
+    render_summary,
+    render_values,
+)
+
+SHORT = 10
+"""Digits of a commit: GitHub links them."""
+DETECTS = "*Detects*: the smallest slowdown that this run would have called a regression."
+
+
+def render_markdown(
+    run: RunResult, notices: Sequence[str] = (), most_bytes: int | None = None
+) -> str:
+    """Worst first, so that what `most_bytes` cuts off is what matters least."""
+    tests = sorted(run.tests, key=worst_first)
+    title, *rows = _rows(run, tests)
+    pieces = [
+        _headline(run),
+        _table_head(title),
+        *(_table_row(row) for row in rows),
+        *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
+        *(_details(test, run.against) for test in tests if _fails(test)),
+        *_section("Notes", [*_remarks(tests), *map(plain, notices)]),
+        _facts(run.fingerprint),
+    ]
+    return _joined(pieces, most_bytes)
+
+
+def worst_first(test: TestResult) -> tuple[int, float]:
+    interval = test.verdict.interval
+    return ORDER.index(test.verdict.outcome), -(interval.change if interval else 0.0)
+
+
+# -- headline -----------------------------------------------------------------------------------
+
+
+def _headline(run: RunResult) -> str:
+    lines = [f"## Performance: {render_summary(run) or 'no tests'}", ""]
+    lines.append(f"{_head(run)}{_partner(run)}: **{_verdict(run)}**")
+    if run.interrupted:
+        lines += ["", "Interrupted: the verdicts rest on what was measured until then."]
+    return "\n".join(lines) + "\n"
+
+
+def _head(run: RunResult) -> str:
+    commit = run.commit[:SHORT] if run.commit else "The working tree"
+    return f"{commit} with uncommitted changes" if run.commit and run.dirty else commit
+
+
+def _partner(run: RunResult) -> str:
+    return f" against {plain(run.against)}" if run.against is not None else ""
+
+
+def _verdict(run: RunResult) -> str:
+    outcomes = [test.verdict.outcome for test in run.tests]
+    slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
+    unsure = sum(outcome in UNSURE for outcome in outcomes)
+    if not any(test.verdict.interval for test in run.tests):
+        return "nothing was compared."
+    said = f"{slower} of {_tests(len(outcomes))} slower than allowed"
+    if not slower:
+        said = "nothing regressed"
+    if broken:
+        said += f", {_tests(broken)} failed"
+    if unsure:
+        said += f", {unsure} without a verdict"
+    return f"{said}."
+
+
+def _tests(number: int) -> str:
+    return "1 test" if number == 1 else f"{number} tests"
+
+
+# -- table --------------------------------------------------------------------------------------
+
+
+def _rows(run: RunResult, tests: Sequence[TestResult]) -> list[list[str]]:
+    """Title and rows, without the columns in which nothing stands."""
+    times = "time a call" if run.against is None else "base → head"
+    rows = [["outcome", "change", "allowed", "detects", times, "test"], *map(_row, tests)]
+    keep = [c for c in range(len(rows[0])) if any(row[c] for row in rows[1:])]
+    return [[row[c] for c in keep] for row in rows]
+
+
+def _row(test: TestResult) -> list[str]:
+    v = test.verdict
+    word = WORDS[v.outcome]
+    return [
+        f"**{word}**" if _fails(test) else word,
+        f"{format_percent(v.interval.change)} {render_interval(v.interval)}" if v.interval else "",
+        format_percent(v.threshold) if v.threshold and v.outcome in COMPARED else "",
+        format_percent(v.detectable) if v.detectable is not None else "",
+        render_values(test),
+        code(test.nodeid),
+    ]
+
+
+def _fails(test: TestResult) -> bool:
+    return test.verdict.outcome in (Outcome.REGRESSED, Outcome.FAILED)
+
+
+def _table_head(title: Sequence[str]) -> str:
+    return f"{_table_row(title)}\n{_table_row(['---'] * len(title))}"
+
+
+def _table_row(cells: Sequence[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+# -- below the table ----------------------------------------------------------------------------
+
+
+def _details(test: TestResult, against: str | None) -> str:
+    v = test.verdict
+    severity = f" ({v.severity.value})" if v.severity else ""
+    change = f" {format_percent(v.interval.change)}" if v.interval else ""
+    summary = f"<b>{WORDS[v.outcome]}{severity}</b>{change} {html_code(test.nodeid)}"
+    text = render_failure(test, against)
+    return _folded(summary, fenced(text, "text") + _repeat(test))
+
+
+def _repeat(test: TestResult) -> str:
+    """Beside its own failure, a test does not say how to see it again."""
+    if test.failure is None or not test.repeat_command:
+        return ""
+    return f"\n\nRepeat:\n\n{fenced(test.repeat_command, 'sh')}"
+
+
+def _folded(summary: str, content: str) -> str:
+    """The empty lines make GitHub read Markdown again."""
+    return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _section(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"\n### {title}\n", *(f"- {line}" for line in lines)] if lines else []
+
+
+def _remarks(tests: Sequence[TestResult]) -> Iterator[str]:
+    """What the numbers do not show: why there is no verdict, or how it came about."""
+    for test in tests:
+        v = test.verdict
+        drifting = v.outcome is Outcome.UNCHANGED and v.interval and v.interval.low > 0
+        speaks_for_itself = v.outcome in (Outcome.UNCHANGED, Outcome.IMPROVED)
+        if _fails(test) or (speaks_for_itself and not v.label and not drifting):
+            continue
+        label = f" ({v.label})" if v.label else ""
+        reason = test.skipped or v.reason
+        yield f"{code(test.nodeid)}: {WORDS[v.outcome]}: {plain(f'{reason}{label}')}"
+
+
+def _facts(fingerprint: Mapping[str, Any]) -> str:
+    facts = [
+        f"- {plain(name.replace('_', ' '))}: {plain(_fact(value))}"
+        for name, value in fingerprint.items()
+        if name != "threads" and value not in (None, [], {})
+    ]
+    return _folded("Machine and libraries", "\n".join(facts)) if facts else ""
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# -- fitting ------------------------------------------------------------------------------------
+
+
+def _joined(pieces: Sequence[str], most_bytes: int | None) -> str:
+    whole = _encodable("\n".join(pieces) + "\n")
+    if most_bytes is None or _size(whole) <= most_bytes:
+        return whole
+    room = most_bytes - _size(_shortened(len(pieces), len(pieces)))
+    kept = []
+    for piece in map(_encodable, pieces):
+        if _size(piece) < room:  # a newline follows
+            kept.append(piece)
+            room -= _size(piece) + 1
+    return "\n".join([*kept, _shortened(len(pieces) - len(kept), len(pieces))])
+
+
+def _shortened(left_out: int, pieces: int) -> str:
+    return (
+        f"\n**Shortened:** {left_out} of {pieces} rows and sections did not fit; "
+        "`--rlperf-report=DIR` writes all of them.\n"
+    )
+
+
+def _encodable(text: str) -> str:
+    """Names of files may hold bytes that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def _size(text: str) -> int:
+    return len(text.encode("utf-8"))
