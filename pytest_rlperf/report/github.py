@@ -7,8 +7,8 @@ from typing import NamedTuple
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.report.markdown import render_markdown, worst_first
-from pytest_rlperf.report.terminal import render_failure
+from pytest_rlperf.report.markdown import render_markdown
+from pytest_rlperf.report.terminal import render_failure, worst_first
 
 SUMMARY_BYTES = 2**20
 """GitHub drops the summary of a step that is larger."""

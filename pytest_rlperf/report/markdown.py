@@ -8,12 +8,13 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
 from pytest_rlperf.report.terminal import (
-    ORDER,
     WORDS,
+    remarks,
     render_failure,
     render_interval,
     render_summary,
     render_values,
+    worst_first,
 )
 
 SHORT = 10
@@ -37,11 +38,6 @@ def render_markdown(
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
-
-
-def worst_first(test: TestResult) -> tuple[int, float]:
-    interval = test.verdict.interval
-    return ORDER.index(test.verdict.outcome), -(interval.change if interval else 0.0)
 
 
 # -- headline -----------------------------------------------------------------------------------
@@ -149,16 +145,11 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
 
 
 def _remarks(tests: Sequence[TestResult]) -> Iterator[str]:
-    """What the numbers do not show: why there is no verdict, or how it came about."""
     for test in tests:
-        v = test.verdict
-        drifting = v.outcome is Outcome.UNCHANGED and v.interval and v.interval.low > 0
-        speaks_for_itself = v.outcome in (Outcome.UNCHANGED, Outcome.IMPROVED)
-        if _fails(test) or (speaks_for_itself and not v.label and not drifting):
-            continue
-        label = f" ({v.label})" if v.label else ""
-        reason = test.skipped or v.reason
-        yield f"{code(test.nodeid)}: {WORDS[v.outcome]}: {plain(f'{reason}{label}')}"
+        if test.skipped is not None:
+            yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"
+        for said in remarks(test):
+            yield f"{code(test.nodeid)}: {plain(said)}"
 
 
 def _facts(fingerprint: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
@@ -33,13 +33,13 @@ def render_summary(run: RunResult) -> str:
 
 def render_table(run: RunResult) -> list[str]:
     """One line a test, worst first, then the reasons that numbers do not show."""
-    tests = sorted(run.tests, key=_severity_first)
+    tests = sorted(run.tests, key=worst_first)
     head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
     table = aligned([head, *(_row(test) for test in tests)])
     return table if run.against is None else table + _remarks(tests)
 
 
-def _severity_first(test: TestResult) -> tuple[int, float]:
+def worst_first(test: TestResult) -> tuple[int, float]:
     interval = test.verdict.interval
     return ORDER.index(test.verdict.outcome), -(interval.change if interval else 0.0)
 
@@ -83,20 +83,22 @@ def render_values(test: TestResult) -> str:
 
 
 def _remarks(tests: Sequence[TestResult]) -> list[str]:
-    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
-    lines = []
-    for test in tests:
-        v = test.verdict
-        slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
-        if test.failure or test.skipped is not None:
-            continue
-        if v.outcome not in plain or v.label or slower:
-            label = f" ({v.label})" if v.label else ""
-            lines.append(f"{test.nodeid}: {WORDS[v.outcome]}: {v.reason}{label}")
-        if is_cold(test):
-            first = format_time(test.first_call_ns or 0)
-            lines.append(f"{test.nodeid}: the first call took {first}, outside of the slices")
+    lines = [f"{test.nodeid}: {said}" for test in tests for said in remarks(test)]
     return ["", *lines] if lines else []
+
+
+def remarks(test: TestResult) -> Iterator[str]:
+    """What the numbers do not show."""
+    v = test.verdict
+    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
+    slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
+    if test.failure or test.skipped is not None:
+        return
+    if v.outcome not in plain or v.label or slower:
+        label = f" ({v.label})" if v.label else ""
+        yield f"{WORDS[v.outcome]}: {v.reason}{label}"
+    if is_cold(test):
+        yield f"the first call took {format_time(test.first_call_ns or 0)}, outside of the slices"
 
 
 def render_failure(test: TestResult, against: str | None) -> str:
