@@ -16,6 +16,7 @@ def test_every_keyword_reaches_the_spec():
         "category": "agents",
         "steps": 100,
         "threshold": 0.02,
+        "kpi": ("environment_step", "training_throughput"),
         "threads": 2,
         "waits": True,
         "warmup": 0,
@@ -38,6 +39,11 @@ def test_a_threshold_may_be_written_in_percent():
     assert spec_from({"threshold": "2%"}, NODE).threshold == pytest.approx(0.02)
 
 
+@pytest.mark.parametrize("value", ["compilation", ["compilation"], ("compilation",)])
+def test_one_kpi_may_be_written_without_a_list(value: object):
+    assert spec_from({"kpi": value}, NODE).kpi == ("compilation",)
+
+
 def test_an_unknown_keyword_is_named_and_the_nearest_one_suggested():
     with pytest.raises(UsageError, match=f"^{NODE}: .* no keyword 'treshold'; .*'threshold'"):
         spec_from({"treshold": "5%"}, NODE)
@@ -56,6 +62,10 @@ def test_an_unknown_keyword_that_resembles_none_gets_them_all_listed():
         ("steps", 1.5),
         ("steps", True),
         ("threshold", ["5%"]),
+        ("kpi", 3),
+        ("kpi", ""),
+        ("kpi", []),
+        ("kpi", ["compilation", 3]),
         ("threads", 0),
         ("threads", "2"),
         ("waits", 1),

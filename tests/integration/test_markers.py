@@ -15,7 +15,7 @@ from .projects import CONFTEST, Ended, Workshop
         (
             "colour='red'",
             "@pytest.mark.rlperf has no keyword 'colour'; it takes category, steps, threshold, "
-            "threads, waits, warmup, iterations, metadata.",
+            "kpi, threads, waits, warmup, iterations, metadata.",
         ),
         ("steps=0", "rlperf(steps=0) is not a whole number above 0; correct it."),
         (
