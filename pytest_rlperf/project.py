@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.accepted import Accepted
+from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, Metric
 from pytest_rlperf.model.quantity import parse_fraction
 
@@ -25,7 +25,7 @@ class Project:
 
     kpis: Mapping[str, Kpi]  # by name: the built-in ones, and the project's own
     expected: frozenset[str] = frozenset()  # KPIs in its tables: a test should claim each
-    accepted: tuple[Accepted, ...] = ()
+    accepted: tuple[Exemption, ...] = ()
 
 
 def read_project(root: Path) -> Project:
@@ -163,7 +163,7 @@ def check_claims(claims: Mapping[str, Collection[str]], kpis: Mapping[str, Kpi])
 # -- accepted regressions -----------------------------------------------------------------------
 
 
-def _accepted(pattern: str, given: object) -> Accepted:
+def _accepted(pattern: str, given: object) -> Exemption:
     where = f"[tool.rlperf.accepted], {pattern!r}"
     if not isinstance(given, dict):
         raise UsageError(
@@ -172,7 +172,7 @@ def _accepted(pattern: str, given: object) -> Accepted:
         )
     _refuse_unknown(given, ACCEPTED_KEYS, where)
     allowed = given.get("allowed")
-    return Accepted(
+    return Exemption(
         pattern=pattern,
         until=_date(given.get("until"), where),
         reason=_reason(given.get("reason"), where),

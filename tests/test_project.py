@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.accepted import Accepted
+from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.kpi import BUILT_IN, Kpi, Metric
 from pytest_rlperf.project import Project, check_claims, read_project
 
@@ -125,8 +125,8 @@ def test_accepted_regressions_are_read_in_their_order(tmp_path: Path):
     "test_b.py::*" = { until = 2030-02-28, reason = "new checks", allowed = "30%" }
     """
     assert project(tmp_path, text).accepted == (
-        Accepted("test_a.py::test_a", datetime.date(2030, 1, 31), "waiting for numpy 3"),
-        Accepted("test_b.py::*", datetime.date(2030, 2, 28), "new checks", 0.3),
+        Exemption("test_a.py::test_a", datetime.date(2030, 1, 31), "waiting for numpy 3"),
+        Exemption("test_b.py::*", datetime.date(2030, 2, 28), "new checks", 0.3),
     )
 
 

@@ -4,14 +4,14 @@ import datetime
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pytest_rlperf.model.accepted import Accepted
+from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.verdict import Outcome, Verdict
 
 
 def with_accepted(
-    tests: Iterable[TestResult], entries: Sequence[Accepted], today: datetime.date
+    tests: Iterable[TestResult], entries: Sequence[Exemption], today: datetime.date
 ) -> tuple[TestResult, ...]:
     return tuple(
         replace(
@@ -21,14 +21,14 @@ def with_accepted(
     )
 
 
-def entry_for(nodeid: str, entries: Iterable[Accepted]) -> Accepted | None:
+def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:
     """The one that names the test itself comes before patterns, and of those the first."""
     matching = [entry for entry in entries if entry.matches(nodeid)]
     exact = (entry for entry in matching if entry.pattern == nodeid)
     return next(exact, next(iter(matching), None))
 
 
-def accepted_verdict(verdict: Verdict, entry: Accepted | None, today: datetime.date) -> Verdict:
+def accepted_verdict(verdict: Verdict, entry: Exemption | None, today: datetime.date) -> Verdict:
     """A regression within what the entry allows is a pass of its own name; any other keeps its
     verdict, which then says why the entry did not help."""
     if verdict.outcome is not Outcome.REGRESSED or entry is None:
@@ -60,7 +60,7 @@ def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
 
 
 def stale_entries(
-    entries: Iterable[Accepted], nodeids: Sequence[str], today: datetime.date
+    entries: Iterable[Exemption], nodeids: Sequence[str], today: datetime.date
 ) -> list[str]:
     """A sentence for each entry that has no test or no time left; `nodeids` are those of the whole
     suite."""

@@ -64,11 +64,12 @@ def _spread(values: Sequence[float]) -> Spread | None:
 
 
 def render_categories(run: RunResult) -> list[str]:
-    """Nothing where no test has a category."""
-    if all(test.spec.category is None for test in run.tests):
+    """Nothing where there is one only, which the summary of the run has described already."""
+    categories = by_category(run)
+    if len(categories) < 2:
         return []
     head = ["category", "tests", "mean throughput ± sd", "memory, mean and most", "outcomes"]
-    return aligned([head, *(_row(category) for category in by_category(run))])
+    return aligned([head, *(_row(category) for category in categories)])
 
 
 def _row(category: Category) -> list[str]:

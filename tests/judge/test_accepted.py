@@ -1,17 +1,17 @@
-"""Accepted regressions: shown as such until their day, never silently passed."""
+"""Exemption regressions: shown as such until their day, never silently passed."""
 
 import datetime
 
 import pytest
 
 from pytest_rlperf.judge.accepted import accepted_verdict, entry_for, stale_entries, with_accepted
-from pytest_rlperf.model.accepted import Accepted
+from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome, Severity, Verdict
 from tests.factories import a_test, verdict
 
 DAY = datetime.date(2030, 1, 31)
 NODE = "tests/test_a.py::test_a[x[0]-big]"
-ENTRY = Accepted(NODE, DAY, "waiting for numpy 3")
+ENTRY = Exemption(NODE, DAY, "waiting for numpy 3")
 SLOWER = verdict(
     Outcome.REGRESSED, "slower than the allowed +5.0 %", (0.25, 0.2, 0.3), severity=Severity.HIGH
 )
@@ -49,12 +49,12 @@ def test_the_day_after_it_fails_again_and_says_what_to_do():
     ],
 )
 def test_more_than_the_entry_allows_is_not_accepted(allowed: float, outcome: Outcome):
-    found = accepted_verdict(SLOWER, Accepted(NODE, DAY, "reason", allowed), DAY)
+    found = accepted_verdict(SLOWER, Exemption(NODE, DAY, "reason", allowed), DAY)
     assert found.outcome is outcome
 
 
 def test_a_regression_beyond_the_entry_names_both_limits():
-    found = accepted_verdict(SLOWER, Accepted(NODE, DAY, "new checks", 0.1), DAY)
+    found = accepted_verdict(SLOWER, Exemption(NODE, DAY, "new checks", 0.1), DAY)
     assert found.reason == (
         "slower than the allowed +5.0 %; more than the +10.0 % that are accepted until 2030-01-31 "
         "(new checks)"
@@ -88,11 +88,11 @@ def test_an_accepted_regression_was_compared_and_is_sure():
     ],
 )
 def test_a_pattern_takes_brackets_as_they_are(pattern: str, matches: bool):
-    assert Accepted(pattern, DAY, "reason").matches(NODE) is matches
+    assert Exemption(pattern, DAY, "reason").matches(NODE) is matches
 
 
 def test_the_entry_of_the_test_itself_comes_before_patterns():
-    wide, other = Accepted("tests/*", DAY, "wide"), Accepted("*", DAY, "wider")
+    wide, other = Exemption("tests/*", DAY, "wide"), Exemption("*", DAY, "wider")
     assert entry_for(NODE, [wide, other, ENTRY]) is ENTRY
     assert entry_for("tests/b.py::test_b", [wide, other, ENTRY]) is wide
     assert entry_for("b.py::test_b", [wide, ENTRY]) is None
@@ -104,7 +104,7 @@ def test_only_the_named_tests_of_a_run_are_accepted():
 
 
 def test_an_entry_without_a_test_or_time_is_reported():
-    gone, late = Accepted("gone.py::*", DAY, "r"), DAY + datetime.timedelta(days=1)
+    gone, late = Exemption("gone.py::*", DAY, "r"), DAY + datetime.timedelta(days=1)
     no_test = "[tool.rlperf.accepted], 'gone.py::*': no collected test matches it; "
     assert stale_entries([ENTRY, gone], [NODE], DAY) == [no_test + "correct or remove it."]
     ended = f"[tool.rlperf.accepted], {NODE!r}: it ended on 2030-01-31; remove it."

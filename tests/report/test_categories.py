@@ -56,8 +56,9 @@ def test_steps_and_calls_are_not_averaged_together():
     assert (replay.steps_per_s, replay.calls_per_s is not None) == (None, True)
 
 
-def test_without_categories_there_is_no_table():
-    assert render_categories(run_result(member(None, 1))) == []
+def test_a_single_category_gets_no_table():
+    assert render_categories(run_result(member(None, 1), member(None, 2))) == []
+    assert render_categories(run_result(member("env", 1), member("env", 2))) == []
 
 
 def test_every_test_is_counted_once():

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
-class Accepted:
+class Exemption:
     """One entry of `[tool.rlperf.accepted]`."""
 
     pattern: str  # a node id, in which * stands for anything
