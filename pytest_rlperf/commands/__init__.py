@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Protocol, cast
 
 COMMANDS = {
+    "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
 }
 """Name and help; the module of `a-b` is `a_b`."""

@@ -1,0 +1,135 @@
+"""Two results side by side: numbers without an opinion.
+
+The runs met different moments of one machine, or two machines. Their difference holds whatever was
+different then, so it is never a verdict.
+"""
+
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Result = Mapping[str, Any]
+"""As `store.result_file.read_result` returns it, or a part of it."""
+Key = tuple[str, str, str]
+"""Node id, metric and unit."""
+
+IRRELEVANT = ("threads", "pinned_to")
+"""Facts that follow from the choice of tests and from the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric of one test in both results."""
+
+    nodeid: str
+    metric: str
+    unit: str
+    a: float | None  # None: not measured
+    b: float | None
+    change: float | None  # fraction, positive means worse in B
+    outcome_a: str
+    outcome_b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about machine or libraries that was not the same; None: not known there."""
+
+    name: str
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    differences: tuple[Difference, ...]  # worst first
+    only_a: tuple[str, ...]  # tests, and metrics of tests
+    only_b: tuple[str, ...]
+    edited: tuple[str, ...]  # tests whose own text is not the same
+    facts: tuple[Fact, ...]
+
+    @property
+    def compared(self) -> bool:
+        return any(found.change is not None for found in self.differences)
+
+    def beyond(self, allowed: float) -> list[Difference]:
+        return [d for d in self.differences if d.change is not None and d.change > allowed]
+
+
+def side_by_side(a: Result, b: Result) -> SideBySide:
+    tests_a, tests_b = ({test["nodeid"]: test for test in run["tests"]} for run in (a, b))
+    metrics_a, metrics_b = _metrics(tests_a), _metrics(tests_b)
+    both = [key for key in metrics_a if key in metrics_b]
+    found = [_difference(key, metrics_a[key], metrics_b[key]) for key in both]
+    shared = [nodeid for nodeid in tests_a if nodeid in tests_b]
+    return SideBySide(
+        differences=tuple(sorted(found, key=_worst_first)),
+        only_a=_missing(metrics_a, metrics_b, tests_b),
+        only_b=_missing(metrics_b, metrics_a, tests_a),
+        edited=tuple(n for n in shared if _is_edited(tests_a[n], tests_b[n])),
+        facts=tuple(_facts(_flat(a["fingerprint"]), _flat(b["fingerprint"]))),
+    )
+
+
+def _metrics(tests: Mapping[str, Result]) -> dict[Key, Result]:
+    return {
+        (nodeid, metric["name"], metric["unit"]): metric
+        for nodeid, test in tests.items()
+        for metric in test["metrics"]
+    }
+
+
+def _missing(here: Iterable[Key], there: Container[Key], tests: Container[str]) -> tuple[str, ...]:
+    """A test by its name, a metric of a test that is there with its own beside it."""
+    names = (
+        f"{nodeid} ({metric} in {unit})" if nodeid in tests else nodeid
+        for nodeid, metric, unit in here
+        if (nodeid, metric, unit) not in there
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def _difference(key: Key, a: Result, b: Result) -> Difference:
+    nodeid, metric, unit = key
+    return Difference(
+        nodeid=nodeid,
+        metric=metric,
+        unit=unit,
+        a=a["value"],
+        b=b["value"],
+        change=_change(a["value"], b["value"], a["direction"]),
+        outcome_a=a["outcome"],
+        outcome_b=b["outcome"],
+    )
+
+
+def _change(before: float | None, after: float | None, direction: str) -> float | None:
+    if not before or not after:
+        return None
+    return after / before - 1 if direction == "lower" else before / after - 1
+
+
+def _worst_first(difference: Difference) -> tuple[bool, float]:
+    change = difference.change
+    return change is None, -(change or 0.0)
+
+
+def _is_edited(a: Result, b: Result) -> bool:
+    hashes = a.get("source_hash"), b.get("source_hash")
+    return all(hashes) and hashes[0] != hashes[1]
+
+
+def _flat(fingerprint: Result) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in fingerprint.items():
+        if isinstance(value, Mapping):
+            flat |= {} if name in IRRELEVANT else {str(k): str(v) for k, v in value.items()}
+        elif name not in IRRELEVANT:
+            flat[name] = str(value)
+    return flat
+
+
+def _facts(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Fact]:
+    for name in dict.fromkeys((*a, *b)):
+        if a.get(name) != b.get(name):
+            yield Fact(name, a.get(name), b.get(name))
