@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.adoption import group_of
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import parse_fraction
 from pytest_rlperf.model.spec import KEYWORDS, Spec
@@ -24,6 +25,9 @@ def spec_of(item: pytest.Item) -> Spec:
                 f"and got {marker.args[0]!r}; write category={marker.args[0]!r}, for example."
             )
         merged = {**marker.kwargs, **merged}
+    group = group_of(item)
+    if group is not None:
+        merged.setdefault("category", group)
     return spec_from(merged, item.nodeid)
 
 

@@ -5,6 +5,7 @@ unless `--rlperf` asks for it.
 import pytest
 
 from pytest_rlperf import hookspecs
+from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import rlperf as rlperf
 from pytest_rlperf.options import add_options, read_settings, refuse_lone_options
@@ -21,6 +22,12 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     add_options(parser)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_cmdline_main(config: pytest.Config) -> None:
+    if config.getoption("rlperf") and not config.option.collectonly:
+        silence(config, tests_run=False)
 
 
 def pytest_configure(config: pytest.Config) -> None:
