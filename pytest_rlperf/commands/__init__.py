@@ -7,6 +7,8 @@ from typing import Protocol, cast
 COMMANDS = {
     "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
+    "export": "a result of --rlperf-json in the format of another tool",
+    "init": "a first performance test, a workflow and settings for a project",
 }
 """Name and help; the module of `a-b` is `a_b`."""
 

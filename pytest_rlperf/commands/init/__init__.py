@@ -1,0 +1,133 @@
+"""`rlperf init`: a first performance test, a workflow and settings for somebody's project."""
+
+import sys
+import tomllib
+from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.commands.init.surroundings import (
+    PYPROJECT,
+    find_ini,
+    find_package,
+    has_pytest_table,
+    install_words,
+    read_pyproject,
+    why_not_imported,
+)
+from pytest_rlperf.commands.init.templates import (
+    render_ini,
+    render_test,
+    render_toml,
+    render_workflow,
+)
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.launch.git import git_or_none
+from pytest_rlperf.store.atomic import write_atomically
+
+TEST = "tests/perf/test_first.py"
+WORKFLOW = ".github/workflows/rlperf.yml"
+PYTEST_INI = "pytest.ini"
+NEXT = "pytest --rlperf --rlperf-against=HEAD tests/perf"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path())
+    parser.add_argument("--force", action="store_true", help="overwrite files without asking")
+
+
+def run(arguments: Namespace) -> int:
+    folder: Path = arguments.folder
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is no folder; name the one of your project.")
+    pyproject = read_pyproject(folder)
+    files = {TEST: _first_test(folder, pyproject)}
+    if _is_top_of_repository(folder):
+        python = f"{sys.version_info.major}.{sys.version_info.minor}"
+        files[WORKFLOW] = render_workflow(python, install_words(folder, pyproject))
+    for name in _to_write(folder, files, arguments.force):
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, files[name])
+        print(f"wrote {path}")
+    _add_settings(folder, pyproject)
+    print(f"Next, commit these files, change something, and run:\n  {NEXT}")
+    return 0
+
+
+def _first_test(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
+    package = find_package(folder, pyproject)
+    if package is None:
+        return render_test(None)
+    reason = why_not_imported(package, folder)
+    if reason is not None:
+        print(f"The first test is an example only: {package} cannot be imported here ({reason}).")
+        return render_test(None)
+    return render_test(package)
+
+
+def _is_top_of_repository(folder: Path) -> bool:
+    """GitHub reads workflows there and nowhere else."""
+    prefix = git_or_none(folder, "rev-parse", "--show-prefix")
+    if prefix is None or not prefix.strip():
+        return True
+    print(f"No workflow: {folder} is not the top of its repository, where GitHub looks for one.")
+    return False
+
+
+def _to_write(folder: Path, files: Mapping[str, str], force: bool) -> list[str]:
+    """Everything is asked, or refused, before anything is written."""
+    names = [name for name in files if not _holds(folder / name, files[name])]
+    existing = [name for name in names if (folder / name).exists()]
+    if force or not existing:
+        return names
+    if not sys.stdin.isatty():
+        paths = " and ".join(str(folder / name) for name in existing)
+        raise UsageError(f"{paths} would be overwritten; move it away, or add --force.")
+    kept = [name for name in existing if not _agreed(f"Overwrite {folder / name}?")]
+    return [name for name in names if name not in kept]
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
+def _agreed(question: str) -> bool:
+    return input(f"{question} [y/N] ").strip().lower() in ("y", "yes")
+
+
+def _add_settings(folder: Path, pyproject: Mapping[str, Any] | None) -> None:
+    """Where pytest reads its settings already, these are shown: nobody's table is edited."""
+    ini = find_ini(folder)
+    if ini is not None:
+        _show(folder / ini.name, render_ini(ini.section))
+    elif pyproject is None:
+        write_atomically(folder / PYTEST_INI, render_ini())
+        print(f"wrote {folder / PYTEST_INI}")
+    elif has_pytest_table(pyproject) or not _append(folder / PYPROJECT, pyproject):
+        _show(folder / PYPROJECT, render_toml())
+
+
+def _show(path: Path, text: str) -> None:
+    if "rlperf_" not in path.read_text(encoding="utf-8"):
+        print(f"{path} holds settings of pytest, so it is yours to edit; you may add:\n\n{text}")
+
+
+def _append(path: Path, before: Mapping[str, Any]) -> bool:
+    """Whether the table could be added with everything else left as it is."""
+    text = path.read_bytes().decode("utf-8")
+    end = "\r\n" if "\r\n" in text else "\n"
+    gap = end if text.endswith("\n") or not text else 2 * end
+    added = gap + render_toml().replace("\n", end)
+    try:
+        after = tomllib.loads(text + added)
+    except tomllib.TOMLDecodeError:  # `tool = {...}` on one line takes no more tables
+        return False
+    after["tool"].pop("pytest")
+    if {"tool": {}} | after != {"tool": {}} | dict(before):
+        return False
+    with path.open("ab") as file:
+        file.write(added.encode())
+    print(f"added [tool.pytest.ini_options] to {path}")
+    return True
