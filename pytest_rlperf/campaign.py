@@ -1,22 +1,22 @@
 """The loop of a run: scout, measure blocks, judge, until every test is decided or time is up."""
 
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields, replace
 from functools import reduce
 from typing import Any
 
 from pytest_rlperf.judge.decide import Decision, Gate, decide
-from pytest_rlperf.judge.estimate import LogRatios, log_ratios
 from pytest_rlperf.judge.verdicts import Ended, verdict_of
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.pair import SideRun, State
 from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthened, times_for
-from pytest_rlperf.model.block import Block, SideBlock
+from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import Failure, TestResult
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.partners import Partner, side_block
 
 SCOUT_DEADLINE_S = (30.0, 120.0)
 """At least and at most, for one test; the budget decides between them."""
@@ -30,8 +30,6 @@ FAIR_SHARE = 2
 STARTUP_S = 120.0
 SCOUT_SHARE = 0.6
 """Of the budget, for the scouts of a suite too large for it."""
-SOLO_BLOCKS = 5
-"""Without a partner there is no verdict to reach: enough blocks to show value and spread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +47,7 @@ class Track:
     """What is known of one benchmark so far."""
 
     benchmark: Benchmark
+    least_blocks: int = 0  # wanted even if it is decided sooner
     plan: Plan | None = None
     seen: Scouted | None = None
     scouted_s: float = 0.0  # fixtures and calls of the scout
@@ -71,7 +70,8 @@ class Track:
     def open(self) -> bool:
         if self.ended or self.failure or self.skipped is not None:
             return False
-        return self.decision is None or self.decision.outcome is None
+        undecided = self.decision is None or self.decision.outcome is None
+        return undecided or len(self.blocks) < self.least_blocks
 
 
 class Campaign:
@@ -82,18 +82,16 @@ class Campaign:
         benchmarks: Sequence[Benchmark],
         blocks: Blocks,
         *,
-        partner: bool,
-        threshold: float,
+        partner: Partner,
         budget_s: float,
         cores: int,
         begun: float,
         show: Callable[[Progress], None],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self.tracks = {b.nodeid: Track(b) for b in benchmarks}
+        self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self._blocks = blocks
         self._partner = partner
-        self._threshold = threshold
         self._budget_s = budget_s
         self._cores = cores
         self._show = show
@@ -192,9 +190,12 @@ class Campaign:
         if not self._both_ran(track, played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
-        seen = reduce(Scouted.worst, map(_scouted, facts))
+        tests = facts if self._partner.tests else facts[:1]
+        seen = reduce(Scouted.worst, map(_scouted, tests))
         track.seen, track.scouted_s, track.steps = seen, played.seconds, facts[0]["steps"]
-        track.plan = choose_plan(seen, track.benchmark.spec, self._cores)
+        b = track.benchmark
+        plan = choose_plan(seen, b.spec, self._cores)
+        track.plan = self._partner.plan(b.nodeid, b.spec, plan, seen, _second(facts))
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
 
@@ -205,18 +206,18 @@ class Campaign:
         facts = [run.facts for run in played.runs if run.facts is not None]
         if not self._check_work(track, facts):
             return
-        assert track.plan is not None
-        sides = [_side_block(f, track.plan) for f in facts]
-        base = sides[1] if self._partner else None
-        block = Block(sides[0], base, played.core, played.steal)
+        plan = track.plan
+        assert plan is not None
+        block = self._partner.block(side_block(facts[0], plan), _second(facts), plan)
+        block = replace(block, core=played.core, steal=played.steal)
         track.blocks.append(block)
-        if base is not None:
-            track.ratios.append(log_ratios(block))
+        if self._partner.judges(track.benchmark.nodeid):
+            track.ratios.append(self._partner.ratios(track.benchmark.nodeid, block))
 
     def _both_ran(self, track: Track, runs: Sequence[SideRun]) -> bool:
         """Sort out what ended before it was measured: head's trouble is the test's failure."""
         head = runs[0]
-        base = runs[1] if self._partner else None
+        base = runs[1] if len(runs) > 1 else None
         wrong = [run for run in runs if run.state is State.WRONG_COPY]
         if base is not None and base.state is not State.RAN:
             track.ended = Ended.of_base(base.state, _cause(base))
@@ -239,30 +240,31 @@ class Campaign:
         return track.open
 
     def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
-        if len(facts) == 2 and facts[0]["work"] != facts[1]["work"]:
-            track.ended = Ended.of_work(facts[0]["work"], facts[1]["work"])
+        work = self._partner.work(track.benchmark.nodeid, _second(facts))
+        if work is not None and facts[0]["work"] != work:
+            track.ended = Ended.of_work(facts[0]["work"], work)
         return track.open
 
     # -- judging ----------------------------------------------------------------------------
 
     def _judge(self, track: Track, exhausted: bool) -> None:
-        if self._partner:
+        nodeid = track.benchmark.nodeid
+        if self._partner.judges(nodeid):
             track.decision = decide(track.ratios, self._gate(track), exhausted)
-        elif len(track.blocks) >= SOLO_BLOCKS:
-            track.ended = Ended.alone(len(track.blocks))
+        else:
+            track.ended = self._partner.enough(nodeid, len(track.blocks))
 
     def _gate(self, track: Track) -> Gate:
-        own = track.benchmark.spec.threshold
-        return Gate(self._threshold if own is None else own, len(self.tracks))
+        b = track.benchmark
+        return self._partner.gate(b.nodeid, b.spec, len(self.tracks))
 
     def _close(self) -> None:
         """Time is up or all are decided: give every open test the best word there is."""
         for track in self.tracks.values():
             if not track.open:
                 continue
-            if self._partner:
-                self._judge(track, exhausted=True)
-            else:
+            self._judge(track, exhausted=True)
+            if track.decision is None and track.ended is None:
                 track.ended = Ended.alone(len(track.blocks))
 
     def _result(self, track: Track) -> TestResult:
@@ -273,7 +275,7 @@ class Campaign:
             self._gate(track).threshold,
             failed=track.failure is not None,
             skipped=track.skipped is not None,
-            wall=track.plan is not None and track.plan.wall,
+            labels=self._labels(track),
             interrupted=self._interrupted,
         )
         return TestResult(
@@ -291,6 +293,12 @@ class Campaign:
             repeat_command=b.repeat_command,
             imported=track.imported,
         )
+
+    def _labels(self, track: Track) -> Iterator[str]:
+        if track.plan is not None and track.plan.wall:
+            yield "wall time, by alternation"
+        if label := self._partner.label(track.benchmark.nodeid):
+            yield label
 
     def _report(self, blocks: int = 0) -> None:
         still_open = [t for t in self.tracks.values() if t.open]
@@ -321,15 +329,8 @@ def _scouted(facts: Mapping[str, Any]) -> Scouted:
     return Scouted(**{each.name: facts[each.name] for each in fields(Scouted)})
 
 
-def _side_block(facts: Mapping[str, Any], plan: Plan) -> SideBlock:
-    return SideBlock(
-        own_ns=tuple(facts["own_ns"]),
-        wall_ns=tuple(facts["wall_ns"]),
-        cpu_ns=tuple(facts["cpu_ns"]),
-        calls=plan.calls,
-        work=facts["work"],
-        preempted=facts["preempted"],
-    )
+def _second(facts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+    return facts[1] if len(facts) > 1 else None
 
 
 def _judged(track: Track) -> tuple[float, ...]:

@@ -50,7 +50,7 @@ class Settings:
 
     against: str | None
     save: str | None  # record a baseline of this name
-    baseline: str  # name of the stored baseline to compare with
+    baseline: str | None  # name of the stored baseline to compare with; None: the default one
     baselines: Path  # folder of the stored baselines
     threshold: float | None  # None: the default of what is compared with
     budget_s: float
@@ -144,7 +144,7 @@ def read_settings(config: pytest.Config) -> Settings:
     return Settings(
         against=against,
         save=_baseline_name(config.getoption("rlperf_save"), "--rlperf-save"),
-        baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline") or DEFAULT_NAME,
+        baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
         threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
         budget_s=BUDGET_S if budget is None else parse_seconds(budget, "--rlperf-budget"),

@@ -4,17 +4,47 @@ import hashlib
 import inspect
 import os
 import shlex
+from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 
+from pytest_rlperf.adoption import uses_benchmark
 from pytest_rlperf.markers import MARKER
 
 FIXTURE = "rlperf"
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """It uses the fixture, or is marked and forgot to: the latter fails when it runs."""
-    return FIXTURE in getattr(item, "fixturenames", ()) or bool(item.get_closest_marker(MARKER))
+    """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
+    if FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker(MARKER):
+        return True
+    return uses_benchmark(item)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which tests of the project were asked for."""
+
+    whole: bool  # all that lie in these folders and files
+    places: tuple[Path, ...]  # relative to the root
+
+    def holds(self, nodeid: str) -> bool:
+        module = Path(nodeid.partition("::")[0])
+        return any(module.is_relative_to(place) for place in self.places)
+
+
+def selected_scope(config: pytest.Config) -> Scope:
+    option, root = config.option, config.rootpath
+    narrowed = any(
+        getattr(option, name, None)
+        for name in ("keyword", "markexpr", "deselect", "lf", "stepwise", "rlperf_category")
+    )
+    named = [str(argument) for argument in config.args]
+    paths = [Path(os.path.abspath(config.invocation_params.dir / name)) for name in named]
+    inside = [path.relative_to(root) for path in paths if path.is_relative_to(root)]
+    whole = not narrowed and not any("::" in name for name in named)
+    return Scope(whole and len(inside) == len(paths), tuple(inside))
 
 
 def source_hash(item: pytest.Item) -> str:

@@ -3,11 +3,13 @@
 import datetime
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 
+from pytest_rlperf.baseline_run import BaselineRun
 from pytest_rlperf.campaign import Benchmark, Campaign
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.launch.fingerprint import fingerprint
@@ -20,14 +22,19 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.options import Settings, check_categories
-from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.partners import THRESHOLD_AGAINST, BaseRevision, Partner
+from pytest_rlperf.publishing import Published, publish
 from pytest_rlperf.report.progress import ProgressLine
 from pytest_rlperf.report.terminal import render_failure, render_summary, render_table
-from pytest_rlperf.selection import is_performance_test, repeat_command, source_hash
+from pytest_rlperf.selection import (
+    is_performance_test,
+    repeat_command,
+    selected_scope,
+    source_hash,
+)
 from pytest_rlperf.staging import staged
 
 NOTHING_COMPARED = 6
-THRESHOLD_AGAINST = 0.05
 LETTERS = {Outcome.INCONCLUSIVE: "?", Outcome.INCOMPARABLE: "≠", Outcome.NO_BASELINE: "-"}
 OUTCOME_PROPERTY = "rlperf_outcome"
 
@@ -43,14 +50,16 @@ class GateSession:
         self._specs: dict[str, Spec] = {}
         self._run: RunResult | None = None
         self._notices: tuple[str, ...] = ()
+        self._published = Published()
         self._revision: Revision | None = None
         if settings.against is not None:
             self._revision = resolve(config.rootpath, settings.against)
 
+        self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
+
     @property
-    def _threshold(self) -> float:
-        given = self._settings.threshold
-        return THRESHOLD_AGAINST if given is None else given
+    def _against(self) -> str | None:
+        return None if self._revision is None else self._revision.label
 
     # -- selecting ----------------------------------------------------------------------------
 
@@ -88,13 +97,17 @@ class GateSession:
         cores = available_cores()
         line = ProgressLine(session.config.get_terminal_writer()._file)
         begun = time.monotonic()
-        with staged(session, self._settings, self._revision, cores) as (stage, notices):
+        benchmarks = [self._benchmark(item) for item in session.items]
+        facts = fingerprint(cores, {n: s.threads for n, s in self._specs.items()})
+        partner: Partner = BaseRevision(self._settings.threshold)
+        if self._store is not None:
+            partner = self._store.partner(benchmarks, facts, selected_scope(session.config))
+        with staged(session, self._settings, self._revision, cores, partner) as (stage, notices):
             self._notices = notices
             campaign = Campaign(
-                [self._benchmark(item) for item in session.items],
+                benchmarks,
                 Blocks(stage),
-                partner=self._revision is not None,
-                threshold=self._threshold,
+                partner=partner,
                 budget_s=self._settings.budget_s,
                 cores=len(cores),
                 begun=begun,
@@ -107,8 +120,10 @@ class GateSession:
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
                 seconds = time.monotonic() - begun
-                self._run = self._result(campaign.results(), cores, seconds, interrupted)
+                self._run = self._result(campaign.results(), facts, seconds, interrupted)
                 self._report_all(session, self._run)
+        if self._store is not None:
+            self._notices += self._store.keep(self._run)
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         command = repeat_command(item, self._config)
@@ -117,21 +132,22 @@ class GateSession:
     def _result(
         self,
         tests: list[TestResult],
-        cores: tuple[int, ...],
+        facts: Mapping[str, Any],
         seconds: float,
         interrupted: bool,
     ) -> RunResult:
         state = working_state(self._config.rootpath)
         return RunResult(
-            mode="stored" if self._revision is None else "against",
-            against=None if self._revision is None else self._revision.label,
+            mode=self._store.mode if self._store else "against",
+            against=self._store.label if self._store else self._against,
             commit=state.sha,
             dirty=state.dirty,
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            fingerprint=fingerprint(cores, {n: s.threads for n, s in self._specs.items()}),
+            fingerprint=facts,
             tests=tuple(tests),
             seconds=seconds,
             interrupted=interrupted,
+            vanished=self._store.vanished if self._store else (),
         )
 
     # -- reporting ----------------------------------------------------------------------------
@@ -177,9 +193,11 @@ class GateSession:
 
     def pytest_report_header(self) -> str:
         s = self._settings
-        partner = "no revision to compare with"
-        if self._revision is not None:
-            partner = f"against {self._revision.label}, allowed {format_percent(self._threshold)}"
+        if self._store is not None:
+            partner = self._store.header
+        else:
+            allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
+            partner = f"against {self._against}, allowed {format_percent(allowed)}"
         cores = available_cores()
         pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
         return f"rlperf: {partner}, budget {s.budget_s:.0f} s, {pinned}"
@@ -197,19 +215,18 @@ class GateSession:
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
         for text in render_table(run):
             terminalreporter.write_line(text, red=text.startswith("REGRESSED"))
-        for notice in self._notices:
+        for notice in (*self._notices, *self._published.notices):
             terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
         for advice in self._advice(run):
             terminalreporter.write_line(advice, yellow=True, bold=True)
+        for annotation in self._published.annotations:
+            terminalreporter.write_line(annotation)
 
     def _advice(self, run: RunResult) -> Iterator[str]:
         if run.interrupted:
             yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
-        if run.against is None:
-            yield (
-                "rlperf: NOTHING WAS COMPARED: these are measurements without a partner. "
-                "Compare with a revision: pytest --rlperf --rlperf-against=REF."
-            )
+        if self._store is not None and run.against is None:
+            yield f"rlperf: {self._store.nothing_compared}"
         elif not _compared(run):
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
 
@@ -219,8 +236,9 @@ class GateSession:
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
         code = self._exit_code(int(exitstatus))
         session.exitstatus = code
-        if self._run is not None and self._settings.json is not None:
-            write_json(self._settings.json, run_as_dict(self._run, code))
+        if self._run is not None:
+            said = self._notices
+            self._published = publish(self._run, code, said, self._settings, session.items)
 
     def _exit_code(self, status: int) -> int:
         """pytest's own, but for a comparison that was asked for and did not take place."""

@@ -8,6 +8,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from pytest_rlperf.launch.revision import Revision
 from pytest_rlperf.measure.blocks import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
+from pytest_rlperf.partners import Kernels, Partner
 
 OWN_WARNING = (
     "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
@@ -47,6 +49,7 @@ def staged(
     settings: Settings,
     revision: Revision | None,
     cores: tuple[int, ...],
+    partner: Partner,
 ) -> Iterator[tuple[Stage, tuple[str, ...]]]:
     """The stage of a run, with remarks on what could not be laid out; cleaned up afterwards."""
     config = session.config
@@ -54,7 +57,7 @@ def staged(
     tree = None if revision is None else _base_tree(session, settings, revision, cache)
     try:
         with tempfile.TemporaryDirectory(prefix="rlperf-") as folder:
-            sides = _sides(config, tree)
+            sides = _sides(config, tree, isinstance(partner, Kernels))
             stage = Stage(
                 sides=sides,
                 import_roots=import_roots(sides[HEAD].tree, sys.path, sys.modules, sys.meta_path),
@@ -67,6 +70,7 @@ def staged(
                 cores=cores,
                 seed=random.SystemRandom().randrange(2**32),
                 token=secrets.token_hex(8),
+                shaken=isinstance(partner, Kernels) and partner.saving,
             )
             yield stage, () if tree is None else tree.notices
     finally:
@@ -91,10 +95,11 @@ def _base_tree(
     return tree
 
 
-def _sides(config: pytest.Config, tree: BaseTree | None) -> tuple[Side, ...]:
+def _sides(config: pytest.Config, tree: BaseTree | None, reference: bool) -> tuple[Side, ...]:
     cwd = config.invocation_params.dir
     if tree is None:
-        return (Side(HEAD, config.rootpath, cwd, config.rootpath),)
+        head = Side(HEAD, config.rootpath, cwd, config.rootpath)
+        return (head, replace(head, side=BASE, reference=True)) if reference else (head,)
     base_cwd = tree.counterpart(cwd)
     base_cwd.mkdir(parents=True, exist_ok=True)  # a folder that is new at head
     return (

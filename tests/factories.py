@@ -8,9 +8,8 @@ from typing import Any
 
 from hypothesis import settings
 
-from pytest_rlperf.judge.estimate import LogRatios
 from pytest_rlperf.measure.clock import Elapsed
-from pytest_rlperf.model.block import Block, SideBlock
+from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec

@@ -5,6 +5,7 @@ from argparse import ArgumentParser, Namespace
 from typing import Protocol, cast
 
 COMMANDS = {
+    "accept": "take a save that was refused because of a regression over, with a reason",
     "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
     "export": "a result of --rlperf-json in the format of another tool",

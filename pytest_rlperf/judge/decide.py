@@ -20,8 +20,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, LogRatios, estimate
+from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, estimate
 from pytest_rlperf.judge.student import t_quantile
+from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.model.verdict import Interval, Outcome
 
 LOOKS = (5, 8, 12, 16, 24, 32, 48)
@@ -51,6 +52,7 @@ class Gate:
 
     threshold: float
     tests: int = 1  # judged in this build
+    blur: float = 0.0  # standard error of what is compared with, which no block takes away
 
     @property
     def limit(self) -> float:
@@ -97,7 +99,7 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
         sums = by_sums(seen, gate)
         if _passes(seen, sums, gate):
             return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
-        if _estimate(seen, sums).bound(SUSPECT_LEVEL) > gate.limit:
+        if _estimate(seen, sums, gate).bound(SUSPECT_LEVEL) > gate.limit:
             early, used = look + FIRST_FRESH, look + max(LEAST_FRESH, look // 2)
             if _confirms_early(blocks[look:early], sums, gate):
                 return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
@@ -118,39 +120,40 @@ def by_sums(blocks: Sequence[LogRatios], gate: Gate) -> bool:
     return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-def _estimate(blocks: Sequence[LogRatios], sums: bool) -> Estimate:
-    return estimate([b.total if sums else b.median for b in blocks])
+def _estimate(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Estimate:
+    found = estimate([b.total if sums else b.median for b in blocks])
+    return replace(found, blur=gate.blur)
 
 
 def _passes(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
     """Few blocks may not yet show a disagreement, so the sums must lie below the limit too."""
-    if _estimate(blocks, sums).bound(1 - SUSPECT_LEVEL) >= gate.limit:
+    if _estimate(blocks, sums, gate).bound(1 - SUSPECT_LEVEL) >= gate.limit:
         return False
-    return _estimate(blocks, sums=True).bound(1 - CONTRADICT_LEVEL) < gate.limit
+    return _estimate(blocks, True, gate).bound(1 - CONTRADICT_LEVEL) < gate.limit
 
 
 def _kind_of_pass(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcome:
-    bound = _estimate(blocks, sums).bound(1 - SUSPECT_LEVEL)
+    bound = _estimate(blocks, sums, gate).bound(1 - SUSPECT_LEVEL)
     improved = bound < math.log1p(-min(gate.threshold, 0.99))
     return Outcome.IMPROVED if improved else Outcome.UNCHANGED
 
 
 def _kind_of_end(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcome:
-    far_above = _estimate(blocks, sums).bound(gate.last_level) > gate.limit
+    far_above = _estimate(blocks, sums, gate).bound(gate.last_level) > gate.limit
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
 def _confirms_early(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
     if len(fresh) < FIRST_FRESH:
         return False
-    return _estimate(fresh, sums).bound(FIRST_SHARE * gate.confirm_level) > gate.limit
+    return _estimate(fresh, sums, gate).bound(FIRST_SHARE * gate.confirm_level) > gate.limit
 
 
 def _confirms(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
     if len(fresh) < LEAST_BLOCKS:
         return False
     level = (1 - FIRST_SHARE) * gate.confirm_level
-    return _estimate(fresh, sums).bound(level) > gate.limit
+    return _estimate(fresh, sums, gate).bound(level) > gate.limit
 
 
 def _last_word(
@@ -175,7 +178,7 @@ def _close(
     blocks: Sequence[LogRatios], sums: bool, gate: Gate, outcome: Outcome | None
 ) -> Decision:
     """The decision with its evidence, by the statistic that it was made on."""
-    found = _estimate(blocks, sums)
+    found = _estimate(blocks, sums, gate)
     tail = (1 - REPORTED_CONFIDENCE) / 2
     bounds = (found.mean, found.bound(tail), found.bound(1 - tail))
     interval = Interval(*(math.expm1(bound) for bound in bounds))
@@ -188,4 +191,5 @@ def _detectable(found: Estimate, gate: Gate) -> float:
     power = t_quantile(DETECT_POWER, found.freedom)
     suspect = t_quantile(1 - SUSPECT_LEVEL, found.freedom) + power
     confirm = (t_quantile(1 - gate.confirm_level, found.freedom) + power) * math.sqrt(3)
-    return math.expm1(gate.limit + max(suspect, confirm) * found.error)
+    error = math.hypot(found.error, found.blur)
+    return math.expm1(gate.limit + max(suspect, confirm) * error)

@@ -15,22 +15,15 @@ import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import NormalDist
 
 from pytest_rlperf.judge.student import t_quantile
-from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.block import Block, LogRatios
 
 TRIMMED_SHARE = 1 / 6
 """Cut from each end: one block of six, two of twelve."""
 LEAST_BLOCKS = 3
 """Fewer have no usable spread."""
-
-
-@dataclass(frozen=True, slots=True)
-class LogRatios:
-    """One block: log(head / base) by the typical pair and by the sums."""
-
-    median: float
-    total: float
 
 
 def log_ratios(block: Block) -> LogRatios:
@@ -48,10 +41,13 @@ class Estimate:
     mean: float
     error: float
     freedom: int  # degrees of freedom of `error`
+    blur: float = 0.0  # standard error of what is compared with, known beforehand
 
     def bound(self, confidence: float) -> float:
         """One-sided: the true value lies above it with probability 1 - `confidence`."""
-        return self.mean + t_quantile(confidence, self.freedom) * self.error
+        of_blocks = t_quantile(confidence, self.freedom) * self.error
+        of_partner = NormalDist().inv_cdf(confidence) * self.blur
+        return self.mean + math.copysign(math.hypot(of_blocks, of_partner), confidence - 0.5)
 
     def excludes_zero(self, confidence: float) -> bool:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error

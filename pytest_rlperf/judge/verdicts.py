@@ -1,6 +1,6 @@
 """Words for what was decided, and for what ended before there was a decision."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
 
@@ -61,7 +61,7 @@ def verdict_of(
     *,
     failed: bool,
     skipped: bool,
-    wall: bool = False,
+    labels: Iterable[str] = (),
     interrupted: bool = False,
 ) -> Verdict:
     """The one verdict on a benchmark's time."""
@@ -81,15 +81,8 @@ def verdict_of(
         interval=interval,
         detectable=decision.detectable,
         severity=severity(interval.change) if regressed and interval else None,
-        label=", ".join(_labels(decision, wall)) or None,
+        label=", ".join((*(("by sums",) if decision.by_sums else ()), *labels)) or None,
     )
-
-
-def _labels(decision: Decision, wall: bool) -> Iterator[str]:
-    if decision.by_sums:
-        yield "by sums"
-    if wall:
-        yield "wall time, by alternation"
 
 
 def severity(change: float) -> Severity:

@@ -25,6 +25,32 @@ def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, A
     }
 
 
+def comparable(found: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """Of a fingerprint, what decides whether a stored time may be compared with."""
+    libraries = found["libraries"]
+    return {
+        "cpu": found["cpu"],
+        "cores": found["cores"],
+        "architecture": found["architecture"],
+        "implementation": found["implementation"],
+        "python": ".".join(found["python"].split(".")[:2]),
+        "threads": threads,
+        "numpy": libraries.get("numpy"),
+        "blas": blas_version() if "numpy" in libraries else None,
+    }
+
+
+def blas_version() -> str | None:
+    """Of the library that numpy was built with."""
+    try:
+        from numpy import __config__
+
+        found = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{found['name']} {found['version']}"
+    except (ImportError, AttributeError, KeyError, TypeError):
+        return None
+
+
 def cpu_model() -> str:
     try:
         for line in CPUINFO.read_text().splitlines():

@@ -12,7 +12,7 @@ from typing import Any
 
 from pytest_rlperf.launch.environment import worker_environment
 from pytest_rlperf.launch.process import Process, end_marked
-from pytest_rlperf.measure import metronome
+from pytest_rlperf.measure import metronome, shaker
 from pytest_rlperf.measure.pair import Pair, SideRun, Start, Turn
 from pytest_rlperf.measure.witnesses import core_ticks, steal_share
 from pytest_rlperf.model.job import Job
@@ -22,6 +22,7 @@ PADDING_MAX = 4096
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
 SEED_MAX = 2**32
+SHAKES = (None, shaker.COMPUTE, shaker.STREAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class Side:
     root: Path  # pytest's
     cwd: Path
     tree: Path  # top level of the checkout
+    reference: bool = False  # plays the reference kernels
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +51,7 @@ class Stage:
     cores: tuple[int, ...]  # empty: this platform cannot pin
     seed: int
     token: str  # marks every process of the run, those that tests start included
+    shaken: bool = False  # disturb two of three blocks on purpose (see `shaker`)
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +123,7 @@ class Blocks:
         if len(self._stage.cores) > 1:
             self._ahead[index + 1, threads] = self._start(index + 1, threads, nodeids)
         self._end_those_leaving(besides=pair)
-        beat = self._metronome(index, tasks)
+        beside = [*self._metronome(index, tasks), *self._shaker(index, tasks)]
         try:
             pair.wait_collected(startup_s)
             self._startup_s = pair.startup_s
@@ -133,21 +136,30 @@ class Blocks:
                 yield self._play(pair, index, task, following)
             pair.stop()  # its sessions end while the next block runs elsewhere
         finally:
-            if beat is not None:
-                beat.end()
+            for process in beside:
+                process.end()
 
-    def _metronome(self, index: int, tasks: Sequence[Task]) -> Process | None:
+    def _metronome(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
         """Where sides run at once, the core is made to change between them often."""
         together = any(task.plan and task.plan.mode is Mode.CONCURRENT for task in tasks)
-        if not together or len(self._stage.sides) < 2:
-            return None
+        if together and len(self._stage.sides) > 1:
+            yield self._beside(metronome.__file__, cores=self._cores_of(index, 1))
+
+    def _shaker(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
+        """Of three blocks in a row one is left alone and two are disturbed, each in another way."""
+        kind = SHAKES[index // len(self._stage.cores) % len(SHAKES)] if self._stage.cores else None
+        neighbour = self._cores_of(index + 1, 1)
+        if self._stage.shaken and kind and neighbour and any(task.plan for task in tasks):
+            yield self._beside(shaker.__file__, kind, cores=neighbour)
+
+    def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
         return Process(
-            [sys.executable, "-I", "-S", metronome.__file__],
+            [sys.executable, "-I", "-S", script, *arguments],
             env=os.environ,
             cwd=str(self._stage.folder),
-            cores=self._cores_of(index, 1),
+            cores=cores,
             fds=(),
-            log=self._stage.folder / "metronome.log",
+            log=self._stage.folder / "beside.log",
         )
 
     def _play(self, pair: Pair, index: int, task: Task, following: str | None) -> Played:
@@ -208,6 +220,7 @@ class Blocks:
             channel_fd=-1,  # known when the process starts
             baton_fd=None,
             layout_seed=layout_seed,
+            reference=side.reference,
         )
 
     def _cores_of(self, index: int, number: int) -> tuple[int, ...]:

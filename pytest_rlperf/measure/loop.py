@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import repeat
 from keyword import iskeyword
-from typing import Any
+from typing import Any, Protocol
 
 from pytest_rlperf.measure.clock import Clock, Elapsed
 
@@ -59,6 +59,28 @@ def _bare_loop_ns(clock: Clock) -> float:
     return clock.stop().own_ns / OVERHEAD_CALLS
 
 
+class Measured(Protocol):
+    """What the player plays: a function of a test, or the reference kernels."""
+
+    @property
+    def has_setup(self) -> bool: ...
+
+    @property
+    def loop_counts(self) -> bool:
+        """Whether what the loop itself cost is to be subtracted."""
+        ...
+
+    def facts(self) -> Mapping[str, Any]:
+        """What the controller must know about the slices, besides their times."""
+        ...
+
+    def once(self) -> Any: ...
+
+    def warm(self, calls: int) -> None: ...
+
+    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]: ...
+
+
 class Calls:
     """The measured function, bound to its arguments or to fresh state a call."""
 
@@ -77,6 +99,20 @@ class Calls:
     @property
     def has_setup(self) -> bool:
         return self._setup is not None
+
+    @property
+    def loop_counts(self) -> bool:
+        return not self.has_setup
+
+    def facts(self) -> Mapping[str, Any]:
+        return {}
+
+    def warm(self, calls: int) -> None:
+        """An untimed slice."""
+        if self._setup is None:
+            self._loop(calls)
+        else:
+            self._over_states([self._setup() for _ in repeat(None, calls)])
 
     def once(self) -> Any:
         """One untimed call."""

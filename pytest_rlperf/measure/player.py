@@ -15,8 +15,9 @@ from pytest_rlperf.measure import scout
 from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock
 from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
-from pytest_rlperf.measure.loop import Calls, loop_overhead_ns
+from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
 from pytest_rlperf.measure.pinning import pin_job
+from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
 from pytest_rlperf.measure.witnesses import involuntary_switches
 from pytest_rlperf.model.plan import Mode, Plan
@@ -82,11 +83,26 @@ class Player:
         self._played = self._abandoned = False
         self._advice = None
 
-    def play(self, calls: Calls, work: Work, steps: int | None) -> Any:
+    def play_kernels(self, assignment: Assignment, plan: Plan, kernels: Measured) -> None:
+        """The reference side of a block."""
+        self.begin(assignment)
+        self._play_block(assignment, plan, kernels, None, None)
+
+    def play(
+        self,
+        calls: Calls | Rounds,
+        work: Work,
+        steps: int | None,
+        advice: str | None = MANY_CALLS,
+    ) -> Any:
         if self._assignment is None:
             raise FixtureError(
                 "rlperf was called outside of a test; call it in the test body, not in a fixture "
                 "of a wider scope."
+            )
+        if self._played:
+            raise FixtureError(
+                "this test has measured a call already, with rlperf or benchmark; split it in two."
             )
         self._played = True
         try:
@@ -94,10 +110,12 @@ class Player:
         except RlperfError:
             raise
         except Exception:
-            self._advice = MANY_CALLS
+            self._advice = advice
             raise
 
-    def _play(self, assignment: Assignment, calls: Calls, work: Work, steps: int | None) -> Any:
+    def _play(
+        self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
+    ) -> Any:
         if assignment.plan is not None:
             return self._play_block(assignment, assignment.plan, calls, work, steps)
         seen, result = scout.scout(calls, self._clock)
@@ -105,16 +123,16 @@ class Player:
         return result
 
     def _play_block(
-        self, assignment: Assignment, plan: Plan, calls: Calls, work: Work, steps: int | None
+        self, assignment: Assignment, plan: Plan, calls: Measured, work: Work, steps: int | None
     ) -> Any:
         rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
         alive = scatter(rng, BEFORE_TEST)
         for _ in range(plan.warmup):
             calls.once()
         clock = self._clock_of(assignment, plan, calls)
-        overhead_ns = self._loop_overhead(plan) if not calls.has_setup else 0.0
+        overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
-            calls.timed(plan.calls, clock)
+            calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
         self._say("ready")
         if self._channel.receive()["do"] != "go":
@@ -127,12 +145,13 @@ class Player:
             wall_ns=[s.wall_ns for s in slices],
             cpu_ns=[s.cpu_ns for s in slices],
             preempted=switches,
+            **calls.facts(),
             work=counts(work, result),
             steps=steps,
         )
         return result
 
-    def _clock_of(self, assignment: Assignment, plan: Plan, calls: Calls) -> Clock:
+    def _clock_of(self, assignment: Assignment, plan: Plan, calls: Measured) -> Clock:
         if not isinstance(self._clock, SystemClock):
             return self._clock
         if plan.mode is Mode.LIVE:
@@ -142,7 +161,7 @@ class Player:
         return self._clock
 
     def _slices(
-        self, assignment: Assignment, plan: Plan, calls: Calls, clock: Clock, rng: random.Random
+        self, assignment: Assignment, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
         slices: list[Elapsed] = []
         result = alive = None

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.adoption import silence
 from pytest_rlperf.launch.channel import Channel, ChannelClosed
 from pytest_rlperf.launch.imports import (
     explain,
@@ -23,6 +24,7 @@ from pytest_rlperf.launch.imports import (
     install_tree_finder,
     tree_modules,
 )
+from pytest_rlperf.measure.benchmark_fixture import adopt_benchmark
 from pytest_rlperf.measure.clock import Clock, SystemClock
 from pytest_rlperf.measure.pinning import pin
 from pytest_rlperf.measure.player import Assignment, Player
@@ -43,6 +45,10 @@ def work(data: Mapping[str, Any]) -> int:
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
     channel = Channel(_socket(job.channel_fd))
     baton = Baton(None if job.baton_fd is None else _socket(job.baton_fd))
+    if job.reference:
+        from pytest_rlperf.measure.reference import ReferenceWorker
+
+        return ReferenceWorker(job, channel, baton).work()
     # On head too, where it changes nothing: an import in a slice must cost the same.
     install_tree_finder(job.head_tree, job.tree, job.import_roots)
     try:
@@ -84,6 +90,7 @@ class WorkerSession:
         for name, value in self._job.options.items():
             if hasattr(config.option, name):
                 setattr(config.option, name, value)
+        silence(config, tests_run=True)
 
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         wanted = set(self._job.nodeids)
@@ -99,6 +106,7 @@ class WorkerSession:
         clock: Clock | None = session.config.hook.pytest_rlperf_clock(config=session.config)
         player = Player(self._channel, clock or SystemClock(), self._job.side, self._baton)
         session.config.stash[PLAYER] = self._player = player
+        adopt_benchmark(player)
         items = {item.nodeid: item for item in session.items}
         # What was imported stays: collecting it again before every test took longer than the test.
         gc.collect()

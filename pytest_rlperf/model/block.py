@@ -29,10 +29,31 @@ class SideBlock:
 
 
 @dataclass(frozen=True, slots=True)
+class Reference:
+    """The reference kernels' slices of one block."""
+
+    kernels: tuple[str, ...]  # one a slice
+    call_ns: tuple[float, ...]  # one call of that kernel, own time
+
+    def __post_init__(self) -> None:
+        if len(self.kernels) != len(self.call_ns) or min(self.call_ns, default=0.0) <= 0:
+            raise ValueError("a reference needs a kernel and a time for every slice")
+
+
+@dataclass(frozen=True, slots=True)
+class LogRatios:
+    """One block: log of head's time over the partner's, by the typical pair and by the sums."""
+
+    median: float
+    total: float
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Both sides of one benchmark, measured at the same moment on the same core."""
 
     head: SideBlock
-    base: SideBlock | None  # None: there was no partner
-    core: int | None  # None: this platform cannot pin
+    base: SideBlock | None = None  # None: there was no base revision
+    core: int | None = None  # None: this platform cannot pin
     steal: float = 0.0  # share of the core's time the hypervisor took away
+    reference: Reference | None = None

@@ -25,6 +25,7 @@ class Job:
     channel_fd: int
     baton_fd: int | None
     layout_seed: int
+    reference: bool = False  # plays the reference kernels instead of tests
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)

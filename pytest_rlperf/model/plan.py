@@ -23,6 +23,9 @@ class Scouted:
     processes: int  # processes the call keeps busy, this one included
     has_setup: bool = False  # fresh state is made for every call
     setup_ns: float = 0.0  # making it
+    rounds: int = 0  # that the test itself counts; 0: it leaves the number of calls to the plan
+    iterations: int = 1  # calls a round
+    warmup: int = 0  # untimed rounds before the others
 
     def worst(self, other: Self) -> Self:
         """Of two sides, what a plan for both has to reckon with."""
@@ -33,6 +36,9 @@ class Scouted:
             processes=max(self.processes, other.processes),
             has_setup=self.has_setup or other.has_setup,
             setup_ns=max(self.setup_ns, other.setup_ns),
+            rounds=max(self.rounds, other.rounds),
+            iterations=max(self.iterations, other.iterations),
+            warmup=max(self.warmup, other.warmup),
         )
 
 
@@ -46,14 +52,17 @@ class Plan:
     warmup: int  # untimed calls before the slices
     cores: int = 1
     wall: bool = False  # judge wall time as it is, waiting for a core included
+    exact: bool = False  # the test counts its calls: there must be neither more nor fewer
+    kernels: tuple[tuple[str, int], ...] = ()  # the reference's, in turn, with their calls a slice
 
     def __post_init__(self) -> None:
         if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
             raise ValueError(f"a plan needs at least one call, pair and core: {self}")
 
     def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "kernels": [list(kernel) for kernel in self.kernels]}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
-        return cls(**{**data, "mode": Mode(data["mode"])})
+        kernels = tuple((name, calls) for name, calls in data.get("kernels", ()))
+        return cls(**{**data, "mode": Mode(data["mode"]), "kernels": kernels})

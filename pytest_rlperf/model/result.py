@@ -42,6 +42,14 @@ class TestResult:
 
 
 @dataclass(frozen=True, slots=True)
+class Vanished:
+    """A test that has a baseline and is no longer there."""
+
+    nodeid: str
+    renamed_to: str | None = None  # a new test with the same source
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
     """A whole run."""
 
@@ -54,4 +62,5 @@ class RunResult:
     tests: tuple[TestResult, ...]
     seconds: float
     interrupted: bool = False
+    vanished: tuple[Vanished, ...] = ()
     kpis: tuple[KpiResult, ...] = ()

@@ -4,14 +4,15 @@ import json
 import math
 import statistics
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
-from pytest_rlperf.store.result_file import SCHEMA
 from pytest_rlperf.store.atomic import write_atomically
+from pytest_rlperf.store.result_file import SCHEMA
 
 
 def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
@@ -28,7 +29,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "tests": [_test(test) for test in run.tests],
         "kpis": [],
         "scaling": [],
-        "vanished": [],
+        "vanished": [asdict(test) for test in run.vanished],
         "summary": dict(Counter(test.verdict.outcome.value for test in run.tests)),
         "exit_code": exit_code,
     }

@@ -11,8 +11,9 @@ import pytest
 from .projects import COMMON, CONFTEST, Ended, Workshop
 
 LOUD = (
-    "rlperf: NOTHING WAS COMPARED: these are measurements without a partner. "
-    "Compare with a revision: pytest --rlperf --rlperf-against=REF."
+    "rlperf: NOTHING WAS COMPARED: there is no stored baseline 'main' that fits; save one with "
+    "pytest --rlperf --rlperf-save, or compare with a revision: "
+    "pytest --rlperf --rlperf-against=REF."
 )
 
 LOUD_WITHOUT_TESTS = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf fixture."

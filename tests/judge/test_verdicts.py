@@ -1,5 +1,7 @@
 """The words of a verdict."""
 
+from typing import Any
+
 import pytest
 
 from pytest_rlperf.judge.decide import Decision
@@ -8,7 +10,7 @@ from pytest_rlperf.judge.verdicts import Ended, severity, verdict_of
 from pytest_rlperf.model.verdict import Interval, Outcome, Severity, Verdict
 
 
-def said(decision: Decision | None, ended: Ended | None = None, **kinds: bool) -> Verdict:
+def said(decision: Decision | None, ended: Ended | None = None, **kinds: Any) -> Verdict:
     return verdict_of(decision, ended, 0.05, **{"failed": False, "skipped": False, **kinds})
 
 
@@ -101,17 +103,19 @@ def test_a_large_regression_of_a_short_run_is_called_without_excuses():
 
 
 @pytest.mark.parametrize(
-    ("sums", "wall", "label"),
+    ("sums", "labels", "label"),
     [
-        (False, False, None),
-        (True, False, "by sums"),
-        (False, True, "wall time, by alternation"),
-        (True, True, "by sums, wall time, by alternation"),
+        (False, (), None),
+        (True, (), "by sums"),
+        (False, ("wall time, by alternation",), "wall time, by alternation"),
+        (True, ("wall time", "another CPU"), "by sums, wall time, another CPU"),
     ],
 )
-def test_the_label_says_how_the_number_came_about(sums: bool, wall: bool, label: str | None):
+def test_the_label_says_how_the_number_came_about(
+    sums: bool, labels: tuple[str, ...], label: str | None
+):
     decision = Decision(Outcome.UNCHANGED, 8, Interval(0.0, -0.01, 0.01), 0.06, by_sums=sums)
-    assert said(decision, wall=wall).label == label
+    assert said(decision, labels=labels).label == label
 
 
 def test_a_judgement_on_the_sums_says_so():

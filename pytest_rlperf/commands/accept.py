@@ -1,0 +1,45 @@
+"""`rlperf accept --reason TEXT`: take a refused save over into the baselines."""
+
+import os
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.launch.cache import cache_folder
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.store import pending
+from pytest_rlperf.store.baselines import save_into
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("--reason", required=True, help="why it may be slower; it is stored")
+    parser.add_argument("--baseline", metavar="NAME", help="which one, if several were refused")
+
+
+def run(arguments: Namespace) -> int:
+    reason = arguments.reason.strip()
+    if not reason:
+        raise UsageError("--reason is empty; say why it may be slower.")
+    cache = cache_folder(os.environ)
+    refused = _chosen(pending.find(cache, Path.cwd()), arguments.baseline)
+    save_into(refused.folder, refused.with_reason(reason))
+    pending.drop(cache, refused.folder)
+    for test in refused.tests:
+        for accepted in test.accepted:
+            if not accepted.reason:
+                print(f"accepted {format_percent(accepted.change)}: {test.nodeid}")
+    print(f"saved the baseline {refused.name!r} in {refused.folder}; commit it.")
+    return 0
+
+
+def _chosen(found: list[pending.Pending], name: str | None) -> pending.Pending:
+    fitting = [each for each in found if name in (None, each.name)]
+    if not fitting:
+        raise UsageError(
+            "there is no refused save to accept here; run pytest --rlperf --rlperf-save in the "
+            "project first."
+        )
+    if len(fitting) > 1:
+        names = ", ".join(each.name for each in fitting)
+        raise UsageError(f"several saves were refused ({names}); choose one with --baseline.")
+    return fitting[0]

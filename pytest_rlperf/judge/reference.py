@@ -1,0 +1,102 @@
+"""A test's time in reference units: its ratio to a kernel, or to the mix that tracks it best."""
+
+import math
+import statistics
+from collections.abc import Mapping, Sequence
+
+from pytest_rlperf.model.block import Block, LogRatios
+
+CLOCK = "clock"
+"""Not a kernel but the wall clock: what a test that waits is measured in."""
+
+KernelRatios = Mapping[str, LogRatios]
+Weights = Mapping[str, float]
+
+SMALL_WEIGHT = 0.1
+"""A kernel of less weight is not worth the slices it takes."""
+CLEARLY_BETTER = 0.7
+SWEEPS = 200
+FLAT = 1e-12
+
+
+def kernel_ratios(block: Block) -> dict[str, LogRatios]:
+    """One block's log-ratios to each kernel that it played, and to a nanosecond of the clock."""
+    if block.reference is None:
+        raise ValueError("this block was measured without the reference kernels")
+    head = [own / block.head.calls for own in block.head.own_ns]
+    found = {CLOCK: _ratios(head, [1.0] * len(head))}
+    for kernel in dict.fromkeys(block.reference.kernels):
+        pairs = zip(block.reference.kernels, head, block.reference.call_ns, strict=True)
+        mine = [(h, k) for name, h, k in pairs if name == kernel]
+        found[kernel] = _ratios([h for h, _ in mine], [k for _, k in mine])
+    return found
+
+
+def _ratios(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
+    pairs = [math.log(h / p) for h, p in zip(head, partner, strict=True)]
+    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(partner)))
+
+
+def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
+    """The log-ratio to the weighted mix: a weighted geometric mean of kernels is the unit."""
+    return LogRatios(
+        sum(weight * ratios[name].median for name, weight in weights.items()),
+        sum(weight * ratios[name].total for name, weight in weights.items()),
+    )
+
+
+def fit_weights(
+    blocks: Sequence[KernelRatios], besides: frozenset[str] = frozenset()
+) -> dict[str, float]:
+    """The kernel, or the mix of kernels, whose ratio varied least over the blocks.
+
+    The blocks must have seen the machine in several states, or there is nothing to learn from. A
+    mix has more freedom to fit noise, so it must be clearly better than the best of its parts.
+    """
+    names = sorted(set.intersection(*(set(block) for block in blocks)) - besides)
+    single = {min(names, key=lambda name: spread(blocks, {name: 1.0})): 1.0}
+    rows = [[block[name].median for name in names] for block in blocks]
+    weights = _least_variance(_covariance(rows))
+    kept = {n: w for n, w in zip(names, weights, strict=True) if w >= SMALL_WEIGHT}
+    mix = {name: weight / sum(kept.values()) for name, weight in kept.items()}
+    better = spread(blocks, mix) < CLEARLY_BETTER * spread(blocks, single)
+    return mix if better else single
+
+
+def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
+    """Of the ratio to a mix, over blocks. Not trimmed: the blocks in which a kernel bore the
+    disturbance differently are what tells the kernels apart, and a block in which the test itself
+    had bad luck is as far off for all of them.
+    """
+    return statistics.stdev(combined(block, weights).median for block in blocks)
+
+
+def _covariance(rows: Sequence[Sequence[float]]) -> list[list[float]]:
+    columns = list(zip(*rows, strict=True))
+    return [[statistics.covariance(a, b) for b in columns] for a in columns]
+
+
+def _least_variance(covariance: Sequence[Sequence[float]]) -> list[float]:
+    """Minimise w'Cw on the simplex: move weight between two at a time, each time as far as best."""
+    size = len(covariance)
+    best = min(range(size), key=lambda i: covariance[i][i])
+    weights = [float(i == best) for i in range(size)]
+    for _ in range(SWEEPS):
+        moved = 0.0
+        for i in range(size):
+            for j in range(i):
+                moved += _exchange(covariance, weights, i, j)
+        if moved < FLAT:
+            break
+    return weights
+
+
+def _exchange(covariance: Sequence[Sequence[float]], weights: list[float], i: int, j: int) -> float:
+    slope = sum((covariance[i][k] - covariance[j][k]) * w for k, w in enumerate(weights))
+    curvature = covariance[i][i] + covariance[j][j] - 2 * covariance[i][j]
+    if curvature <= 0:
+        return 0.0
+    step = max(-weights[i], min(weights[j], -slope / curvature))
+    weights[i] += step
+    weights[j] -= step
+    return abs(step)

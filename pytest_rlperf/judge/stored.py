@@ -1,0 +1,108 @@
+"""From a stored baseline to the level that head's blocks are held against, or why there is none."""
+
+import math
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_rlperf.judge.estimate import estimate
+from pytest_rlperf.judge.reference import combined, spread
+from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.model.baseline import Session, Stored
+from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.verdict import Outcome
+
+OTHER_CPU = 0.25
+"""The least threshold for a baseline of another CPU model: kernels and tests gain differently."""
+SESSION_SPREAD = 0.015
+"""Of the ratio between runs of the same code, in hours of different load, at least."""
+TRACKING_SHARE = 0.5
+"""Of the spread over blocks, some disturbed on purpose: so far a run in another hour may be off."""
+ENOUGH_SESSIONS = 3
+"""So many show by themselves how much they differ."""
+
+MUST_MATCH = ("architecture", "implementation", "python", "threads", "kernels")
+NAMES = {
+    "implementation": "Python implementation",
+    "python": "Python version",
+    "threads": "number of threads",
+    "kernels": "edition of the reference kernels",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A test's stored time in reference units (log scale)."""
+
+    weights: Mapping[str, float]
+    at: LogRatios
+    blur: float  # standard error that no number of new blocks can take away
+    work: Mapping[str, float]
+    floor: float = 0.0  # least threshold
+    label: str | None = None
+
+
+def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
+    """`facts` are those of this run and test."""
+    latest = stored.latest
+    differing = list(_differing(latest.facts, facts))
+    if differing:
+        return Ended(Outcome.INCOMPARABLE, f"recorded under other facts: {'; '.join(differing)}")
+    if stored.source_hash != source_hash:
+        return Ended(
+            Outcome.INCOMPARABLE,
+            "the benchmark itself changed since its baseline was saved, so it measures something "
+            "else; save it again, or compare with --rlperf-against, which runs it on both sides",
+        )
+    other_cpu = latest.facts.get("cpu") != facts.get("cpu")
+    return Level(
+        weights=stored.weights,
+        at=_level(stored.sessions, stored.weights),
+        blur=_blur(stored.sessions, stored.weights),
+        work=stored.work,
+        floor=OTHER_CPU if other_cpu else 0.0,
+        label=", ".join(_labels(latest.facts, facts)) or None,
+    )
+
+
+def _differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    for name in MUST_MATCH:
+        if then.get(name) != now.get(name):
+            word = NAMES.get(name, name)
+            yield f"{word} was {then.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
+
+
+def _labels(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    if then.get("cpu") != now.get("cpu"):
+        yield f"saved on another CPU ({then.get('cpu')})"
+    for name in ("numpy", "blas"):
+        if then.get(name) != now.get(name):
+            yield f"{name} {then.get(name, 'missing')} then, {now.get(name, 'missing')} now"
+
+
+def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRatios:
+    means = [_session_level(session, weights) for session in sessions]
+    return LogRatios(
+        statistics.fmean(level.median for level in means),
+        statistics.fmean(level.total for level in means),
+    )
+
+
+def _session_level(session: Session, weights: Mapping[str, float]) -> LogRatios:
+    blocks = [combined(block, weights) for block in session.blocks]
+    return LogRatios(
+        estimate([block.median for block in blocks]).mean,
+        estimate([block.total for block in blocks]).mean,
+    )
+
+
+def _blur(sessions: Sequence[Session], weights: Mapping[str, float]) -> float:
+    """What sessions differ by enters twice: in the stored ones' mean, and in the run of now."""
+    levels = [_session_level(session, weights).median for session in sessions]
+    number = len(levels)
+    blocks = [block for session in sessions for block in session.blocks]
+    tracking = TRACKING_SHARE * spread(blocks, weights)
+    apart = statistics.stdev(levels) if number >= ENOUGH_SESSIONS else tracking
+    within = estimate([combined(block, weights).median for block in blocks]).error
+    return math.hypot(max(SESSION_SPREAD, apart) * math.sqrt(1 + 1 / number), within)

@@ -1,0 +1,127 @@
+"""The partner of a stored baseline: a worker that plays the reference kernels instead of tests."""
+
+import gc
+import random
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from itertools import repeat
+from typing import Any
+
+from pytest_rlperf.errors import PartnerGone
+from pytest_rlperf.launch.channel import Channel, ChannelClosed
+from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock
+from pytest_rlperf.measure.kernels import Kernel, make_kernels
+from pytest_rlperf.measure.pinning import pin
+from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.turns import Baton
+from pytest_rlperf.model.job import Job
+from pytest_rlperf.model.plan import Plan
+
+SCOUT_CALLS = 40
+
+
+class KernelSlices:
+    """Looks to the player like a measured function; each slice is that of the next kernel."""
+
+    has_setup = False
+    loop_counts = False
+
+    def __init__(
+        self, kernels: Mapping[str, Kernel], calls: Mapping[str, int], rng: random.Random
+    ) -> None:
+        self._kernels = kernels
+        self._calls = calls
+        self._names = list(calls)
+        self._rng = rng
+        self._next: list[str] = []
+        self._played: list[str] = []
+
+    def facts(self) -> Mapping[str, Any]:
+        return {"kernels": self._played}
+
+    def once(self) -> None:
+        for name in self._names:
+            self._kernels[name]()
+
+    def warm(self, calls: int) -> None:
+        self.once()
+
+    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, None]:
+        """`calls` is the test's own number: a kernel's is in the plan, for slices as long."""
+        name = self._draw()
+        kernel = self._kernels[name]
+        clock.start()
+        for _ in repeat(None, self._calls[name]):
+            kernel()
+        return clock.stop(), None
+
+    def _draw(self) -> str:
+        """All in turn, each round in another order: a test whose every 4th call is slow must not
+        meet the same kernel with each of them."""
+        if not self._next:
+            self._next = self._rng.sample(self._names, len(self._names))
+        self._played.append(self._next.pop())
+        return self._played[-1]
+
+
+class ReferenceWorker:
+    """Answers the controller as a worker that runs tests does."""
+
+    def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
+        self._nodeids = job.nodeids
+        self._channel = channel
+        self._clock = SystemClock()
+        self._player = Player(channel, self._clock, job.side, baton)
+        self._kernels = make_kernels()
+
+    def work(self) -> int:
+        gc.collect()
+        gc.freeze()
+        self._say("collected", nodeids=list(self._nodeids), at=time.monotonic())
+        try:
+            while (order := self._channel.receive())["do"] == "run":
+                self._run(order)
+        except ChannelClosed:
+            return 3  # the controller is gone, and with it the reason to go on
+        return 0
+
+    def _run(self, order: Mapping[str, Any]) -> None:
+        cores = tuple(order["cores"])
+        pin(cores)
+        nodeid = order["nodeid"]
+        if order["plan"] is None:
+            self._say("scouted", nodeid=nodeid, unit_ns=self._unit_ns())
+        else:
+            self._play(nodeid, Plan.from_dict(order["plan"]), order, cores)
+        self._say(
+            "ended",
+            nodeid=nodeid,
+            played=True,
+            abandoned=self._player.abandoned,
+            imported={},
+            foreign=None,
+        )
+
+    def _play(
+        self, nodeid: str, plan: Plan, order: Mapping[str, Any], cores: tuple[int, ...]
+    ) -> None:
+        assignment = Assignment(nodeid, plan, order["seed"], order["deadline_s"], cores)
+        with suppress(PartnerGone):  # the test's own trouble, which its own worker reports
+            rng = random.Random(f"{order['seed']}/kernels")
+            slices = KernelSlices(self._kernels, dict(plan.kernels), rng)
+            self._player.play_kernels(assignment, plan, slices)
+
+    def _unit_ns(self) -> dict[str, float]:
+        """What one call of each kernel takes."""
+        found = {}
+        for name, kernel in self._kernels.items():
+            kernel()
+            self._clock.start()
+            for _ in repeat(None, SCOUT_CALLS):
+                kernel()
+            found[name] = self._clock.stop().own_ns / SCOUT_CALLS
+        return found
+
+    def _say(self, event: str, **facts: Any) -> None:
+        self._channel.send({"event": event, **facts})

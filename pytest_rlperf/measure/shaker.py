@@ -1,0 +1,43 @@
+"""Disturbs a core on purpose, so that a save sees how a test and the kernels bear it.
+
+What slows a test down on a shared machine is a busy neighbour, and kernels of another kind bear it
+differently. On a quiet machine nothing would tell which kernel goes with a test. Run by path, as a
+process of its own, until its parent ends it.
+"""
+
+import os
+import sys
+from collections.abc import Callable
+
+COMPUTE, STREAM = "compute", "stream"
+PIECE_BYTES = 4 << 20
+PIECES = 16
+ROUNDS = 20_000
+
+
+def shake(kind: str) -> None:
+    parent = os.getppid()
+    work = stream() if kind == STREAM else compute
+    while os.getppid() == parent:
+        work()
+
+
+def compute() -> None:
+    value = 1
+    for _ in range(ROUNDS):
+        value = (value * 1103515245 + 12345) % 2147483648
+
+
+def stream() -> Callable[[], None]:
+    buffer = bytearray(b"\x01") * (PIECES * PIECE_BYTES)
+    view = memoryview(buffer)
+
+    def copy() -> None:
+        for piece in range(1, PIECES):
+            view[:PIECE_BYTES] = view[piece * PIECE_BYTES : (piece + 1) * PIECE_BYTES]
+
+    return copy
+
+
+if __name__ == "__main__":
+    shake(sys.argv[1])

@@ -1,0 +1,219 @@
+"""Whom a test plays with: nobody, another revision of itself, or the reference kernels."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+from pytest_rlperf.judge.decide import Gate
+from pytest_rlperf.judge.estimate import log_ratios
+from pytest_rlperf.judge.reference import CLOCK, combined, kernel_ratios
+from pytest_rlperf.judge.stored import Level
+from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.measure.kernels import INTERPRETER
+from pytest_rlperf.measure.planning import lengthened
+from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
+from pytest_rlperf.model.plan import Plan, Scouted
+from pytest_rlperf.model.spec import Spec
+
+Facts = Mapping[str, Any]
+
+THRESHOLD_AGAINST = 0.05
+THRESHOLD_STORED = 0.10
+SOLO_BLOCKS = 5
+"""Without a partner there is no verdict to reach: enough blocks to show value and spread."""
+SAVE_BLOCKS = 12
+"""Of a saved session: four in each state of the machine (see `measure.shaker`)."""
+SAVE_TIMES = 2
+"""Times the usual pairs, since four kernels share them."""
+
+
+class Partner(Protocol):
+    """What a campaign asks of the side that is not head."""
+
+    @property
+    def tests(self) -> bool:
+        """Whether it runs the tests too, so that it can fail and do other work than head."""
+        ...
+
+    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+        """The plan of a test, given what the scouts saw; `facts` are this side's."""
+        ...
+
+    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block: ...
+
+    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
+        """The counts that head's must equal; None: there are none."""
+        ...
+
+    def judges(self, nodeid: str) -> bool:
+        """Whether there is something to compare this test with."""
+        ...
+
+    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+        """Head's time over the partner's, for a test that is judged."""
+        ...
+
+    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate: ...
+
+    def enough(self, nodeid: str, blocks: int) -> Ended | None:
+        """Why a test that cannot be judged is done, if it is."""
+        ...
+
+    def label(self, nodeid: str) -> str | None:
+        """What to know about a comparison."""
+        ...
+
+    @property
+    def least_blocks(self) -> int:
+        """Wanted of every test, decided or not."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """Nothing to compare with: show value and spread."""
+
+    threshold: float | None = None
+    tests: bool = False
+    least_blocks: int = 0
+
+    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+        return plan
+
+    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
+        return Block(head)
+
+    def work(self, nodeid: str, facts: Facts | None) -> None:
+        return None
+
+    def judges(self, nodeid: str) -> bool:
+        return False
+
+    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+        raise NotImplementedError
+
+    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+        return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
+
+    def enough(self, nodeid: str, blocks: int) -> Ended | None:
+        return Ended.alone(blocks) if blocks >= SOLO_BLOCKS else None
+
+    def label(self, nodeid: str) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class BaseRevision:
+    """Another revision of the same code."""
+
+    threshold: float | None = None
+    tests: bool = True
+    least_blocks: int = 0
+
+    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+        return plan
+
+    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
+        assert facts is not None
+        return Block(head, side_block(facts, plan))
+
+    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
+        return None if facts is None else facts["work"]
+
+    def judges(self, nodeid: str) -> bool:
+        return True
+
+    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+        return log_ratios(block)
+
+    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+        return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
+
+    def enough(self, nodeid: str, blocks: int) -> Ended | None:
+        return None
+
+    def label(self, nodeid: str) -> None:
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Kernels:
+    """The reference kernels, which tell how a test's time stands to the stored one."""
+
+    levels: Mapping[str, Level | Ended]  # by test: what is stored, or why it cannot be compared
+    saving: bool = False
+    threshold: float | None = None
+    tests: bool = field(default=False, init=False)
+
+    @property
+    def least_blocks(self) -> int:
+        return SAVE_BLOCKS if self.saving else 0
+
+    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+        """Slices of a kernel are as long as those of the test."""
+        unit_ns: Mapping[str, float] = {} if facts is None else facts["unit_ns"]
+        level = self.levels.get(nodeid)
+        wanted: Sequence[str] = sorted(unit_ns)
+        if not self.saving:
+            stored = level.weights if isinstance(level, Level) else {}
+            wanted = [name for name in stored if name != CLOCK] or [INTERPRETER]
+        whole_ns = plan.calls * seen.call_ns
+        kernels = tuple((name, max(1, round(whole_ns / unit_ns[name]))) for name in wanted)
+        longer = lengthened(plan, spec, SAVE_TIMES) if self.saving else plan
+        return replace(longer, kernels=kernels)
+
+    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
+        assert facts is not None
+        calls = dict(plan.kernels)
+        names = tuple(facts["kernels"])
+        times = zip(names, facts["own_ns"], strict=True)
+        call_ns = tuple(own / calls[name] for name, own in times)
+        return Block(head, reference=Reference(names, call_ns))
+
+    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
+        level = self.levels.get(nodeid)
+        return level.work if isinstance(level, Level) else None
+
+    def judges(self, nodeid: str) -> bool:
+        return isinstance(self.levels.get(nodeid), Level)
+
+    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+        level = self.levels[nodeid]
+        assert isinstance(level, Level)
+        found = combined(kernel_ratios(block), level.weights)
+        return LogRatios(found.median - level.at.median, found.total - level.at.total)
+
+    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+        level = self.levels.get(nodeid)
+        known = level if isinstance(level, Level) else None
+        allowed = _threshold(spec, self.threshold, THRESHOLD_STORED)
+        if known is None:
+            return Gate(allowed, tests)
+        return Gate(max(allowed, known.floor), tests, known.blur)
+
+    def enough(self, nodeid: str, blocks: int) -> Ended | None:
+        if blocks < max(SOLO_BLOCKS, self.least_blocks):
+            return None
+        level = self.levels.get(nodeid)
+        return level if isinstance(level, Ended) else Ended.alone(blocks)
+
+    def label(self, nodeid: str) -> str | None:
+        level = self.levels.get(nodeid)
+        return level.label if isinstance(level, Level) else None
+
+
+def _threshold(spec: Spec, given: float | None, default: float) -> float:
+    if spec.threshold is not None:
+        return spec.threshold
+    return default if given is None else given
+
+
+def side_block(facts: Facts, plan: Plan) -> SideBlock:
+    return SideBlock(
+        own_ns=tuple(facts["own_ns"]),
+        wall_ns=tuple(facts["wall_ns"]),
+        cpu_ns=tuple(facts["cpu_ns"]),
+        calls=plan.calls,
+        work=facts["work"],
+        preempted=facts["preempted"],
+    )

@@ -1,0 +1,104 @@
+"""From a run to the baselines it leaves: sessions, and the kernels each test is measured in."""
+
+import statistics
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from pytest_rlperf.campaign import Benchmark
+from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
+from pytest_rlperf.judge.stored import Level, level_of
+from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.launch.fingerprint import comparable
+from pytest_rlperf.measure.kernels import EDITION
+from pytest_rlperf.measure.planning import WAITS_SHARE
+from pytest_rlperf.model.baseline import Accepted, Session, Stored
+from pytest_rlperf.model.result import RunResult, TestResult, Vanished
+from pytest_rlperf.model.verdict import Outcome
+
+
+def facts_of(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    return {**comparable(fingerprint, threads), "kernels": EDITION}
+
+
+def levels_of(
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, Any]
+) -> dict[str, Level | Ended]:
+    """What each test is held against; tests without a baseline are not in it."""
+    return {
+        b.nodeid: level_of(stored[b.nodeid], b.source_hash, facts_of(fingerprint, b.spec.threads))
+        for b in benchmarks
+        if b.nodeid in stored
+    }
+
+
+def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> list[Vanished]:
+    """Stored tests that the whole suite does not have, with the new name where one fits."""
+    present = {b.nodeid for b in benchmarks}
+    unknown = {b.source_hash: b.nodeid for b in benchmarks if b.nodeid not in stored}
+    return [
+        Vanished(nodeid, unknown.get(test.source_hash))
+        for nodeid, test in stored.items()
+        if nodeid not in present
+    ]
+
+
+def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
+    """The new baseline of every measured test."""
+    return [
+        _stored(test, stored.get(test.nodeid), run)
+        for test in run.tests
+        if test.blocks and test.failure is None
+    ]
+
+
+def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
+    session = _session(test, run)
+    sessions = (*old.sessions, session) if old and _adds_to(old, test, session) else (session,)
+    blocks = [block for each in sessions for block in each.blocks]
+    return Stored(
+        nodeid=test.nodeid,
+        source_hash=test.source_hash,
+        weights=fit_weights(blocks, besides=frozenset() if _waits(test) else frozenset({CLOCK})),
+        sessions=sessions,
+        steps=test.steps,
+        work=test.blocks[-1].head.work,
+        accepted=(*(old.accepted if old else ()), *_to_accept(test, run)),
+    )
+
+
+def _session(test: TestResult, run: RunResult) -> Session:
+    return Session(
+        created=run.created,
+        commit=run.commit,
+        dirty=run.dirty,
+        facts=facts_of(run.fingerprint, test.spec.threads),
+        call_ns=statistics.median(block.head.call_ns for block in test.blocks),
+        blocks=tuple(kernel_ratios(block) for block in test.blocks),
+    )
+
+
+def _waits(test: TestResult) -> bool:
+    """A test that computes all the time must not be measured by the clock on the wall: the speed
+    of a shared machine changes by tens of percent from hour to hour.
+    """
+    cpu = sum(sum(block.head.cpu_ns) for block in test.blocks)
+    own = sum(sum(block.head.own_ns) for block in test.blocks)
+    return cpu < WAITS_SHARE * own
+
+
+def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
+    """Another session of the same clean commit and benchmark under the same facts."""
+    if new.dirty or new.commit is None or old.source_hash != test.source_hash:
+        return False
+    return all(
+        session.commit == new.commit and not session.dirty and session.facts == new.facts
+        for session in old.sessions
+    )
+
+
+def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
+    """A regression enters a baseline only with a reason, which is still to be given."""
+    interval = test.verdict.interval
+    if test.verdict.outcome is not Outcome.REGRESSED or interval is None:
+        return ()
+    return (Accepted("", run.created, run.commit, round(interval.change, 6)),)
