@@ -288,5 +288,5 @@ class Workshop:
 
 
 def _clean() -> dict[str, str]:
-    ours = ("PYTEST_", "GIT_", "RLPERF_", "INTEGRATION_", "COV_")
+    ours = ("PYTEST_", "GIT_", "GITHUB_", "RLPERF_", "INTEGRATION_", "COV_")
     return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
