@@ -7,6 +7,7 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
+from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.terminal import (
     WORDS,
     remarks,
@@ -27,12 +28,13 @@ def render_markdown(
 ) -> str:
     """Worst first, so that what `most_bytes` cuts off is what matters least."""
     tests = sorted(run.tests, key=worst_first)
-    title, *rows = _rows(run, tests)
+    title, *rows = _rows(tests)
     pieces = [
         _headline(run),
         _table_head(title),
         *(_table_row(row) for row in rows),
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
+        *_kpis(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
         *_section("Notes", [*_remarks(tests), *map(plain, notices)]),
         _facts(run.fingerprint),
@@ -83,9 +85,11 @@ def _tests(number: int) -> str:
 # -- table --------------------------------------------------------------------------------------
 
 
-def _rows(run: RunResult, tests: Sequence[TestResult]) -> list[list[str]]:
+def _rows(tests: Sequence[TestResult]) -> list[list[str]]:
     """Title and rows, without the columns in which nothing stands."""
-    times = "time a call" if run.against is None else "base → head"
+    # A stored baseline holds ratios, not times, so there may be a change without a time of the base.
+    based = any(block.base is not None for test in tests for block in test.blocks)
+    times = "base → head" if based else "time a call"
     rows = [["outcome", "change", "allowed", "detects", times, "test"], *map(_row, tests)]
     keep = [c for c in range(len(rows[0])) if any(row[c] for row in rows[1:])]
     return [[row[c] for c in keep] for row in rows]
@@ -138,6 +142,11 @@ def _repeat(test: TestResult) -> str:
 def _folded(summary: str, content: str) -> str:
     """The empty lines make GitHub read Markdown again."""
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _kpis(run: RunResult) -> list[str]:
+    table = render_kpi_table(run)
+    return ["\n### KPIs\n", fenced("\n".join(table))] if table else []
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
