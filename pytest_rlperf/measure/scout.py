@@ -5,9 +5,10 @@ from typing import Any
 
 import psutil
 
-from pytest_rlperf.measure.clock import Clock
+from pytest_rlperf.measure.clock import Clock, Elapsed
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
+from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.witnesses import ended_children_cpu
 
 ENOUGH_NS = 10_000_000
@@ -18,11 +19,24 @@ CHILD_WATCH_S = 0.25
 BUSY_SHARE = 0.2
 """A child counts as part of the job when it computes for this share of the watched time."""
 
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
-def scout(calls: Calls, clock: Clock) -> tuple[dict[str, float], Any]:
-    """Call until 10 ms are full, and return what a plan is chosen by (see `model.Scouted`)."""
+
+def scout(calls: Calls | Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
+    """Make some calls, and return what a plan is chosen by (see `model.Scouted`)."""
     before = _children_cpu()
     begun = time.perf_counter()
+    if isinstance(calls, Rounds):
+        seen, result = _look_at_rounds(calls, clock)
+    else:
+        seen, result = _look(calls, clock, begun)
+    seconds = time.perf_counter() - begun
+    busy = {"processes": 1 + _busy(before, _children_cpu(), seconds)}
+    return seen | busy | {"has_setup": calls.has_setup, "setup_ns": calls.setup_ns}, result
+
+
+def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], Any]:
+    """Call until 10 ms are full."""
     elapsed, result = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
@@ -38,16 +52,30 @@ def scout(calls: Calls, clock: Clock) -> tuple[dict[str, float], Any]:
     if _children_cpu():
         while time.perf_counter() - begun < CHILD_WATCH_S:
             calls.once()
-    seconds = time.perf_counter() - begun
-    seen = {
+    return _times(first_ns, elapsed, number, rounds=0, iterations=1, warmup=0), result
+
+
+def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
+    """Make all of them: the test goes on as it does in every block."""
+    for _ in range(rounds.warmup):
+        rounds.once()
+    number = rounds.iterations
+    elapsed, result = rounds.timed(number, clock)
+    first_ns = elapsed.own_ns // number
+    if rounds.rounds > 1:
+        number = (rounds.rounds - 1) * rounds.iterations
+        elapsed, result = rounds.timed(number, clock)
+    counted = {"rounds": rounds.rounds, "iterations": rounds.iterations, "warmup": rounds.warmup}
+    return _times(first_ns, elapsed, number, **counted), result
+
+
+def _times(first_ns: int, elapsed: Elapsed, calls: int, **counted: int) -> dict[str, float]:
+    return {
         "first_ns": float(first_ns),
-        "call_ns": elapsed.own_ns / number,
+        "call_ns": elapsed.own_ns / calls,
         "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
-        "processes": 1 + _busy(before, _children_cpu(), seconds),
-        "has_setup": calls.has_setup,
-        "setup_ns": calls.setup_ns,
+        **counted,
     }
-    return seen, result
 
 
 def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> int:
