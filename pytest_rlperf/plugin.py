@@ -11,7 +11,7 @@ from pytest_rlperf.fixtures import rlperf as rlperf
 from pytest_rlperf.options import add_options, read_settings, refuse_lone_options
 
 MARKER_HELP = (
-    "rlperf(category, steps, threshold, threads, waits, warmup, iterations, metadata): "
+    "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, metadata): "
     "how a performance test is measured and judged by `pytest --rlperf`."
 )
 

@@ -87,15 +87,15 @@ def _digits(value: float, digits: int = 3) -> str:
     return f"{value:,.0f}" if abs(value) >= 99.5 else f"{value:.{digits}g}"
 
 
-def render_kpi_alert(result: KpiResult, fingerprint: Mapping[str, Any]) -> str:
-    """What the failing test shows."""
-    kpi = result.kpi
-    assert result.reading is not None
-    return (
-        f"KPI ALERT: {kpi.name} is {render_reading(result.reading, kpi)}, alert {_alert(kpi)}\n"
-        f"  why: {result.reason}; the target is {_target(kpi)}\n"
-        f"  measured on {render_machine(fingerprint)}"
-    )
+def render_kpi_alerts(run: RunResult, nodeid: str) -> list[str]:
+    """What a test shows that fails for its KPIs: a text for each."""
+    return [
+        f"KPI ALERT: {r.kpi.name} is {render_reading(r.reading, r.kpi)}, alert {_alert(r.kpi)}\n"
+        f"  why: {r.reason}; the target is {_target(r.kpi)}\n"
+        f"  measured on {render_machine(run.fingerprint)}"
+        for r in run.kpis
+        if r.nodeid == nodeid and r.status is Status.ALERT and r.reading is not None
+    ]
 
 
 def kpis_as_dicts(results: Sequence[KpiResult]) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiResult, Metric, Reading, Status
 from pytest_rlperf.report.kpis import (
     kpis_as_dicts,
-    render_kpi_alert,
+    render_kpi_alerts,
     render_kpi_table,
     render_machine,
 )
@@ -64,11 +64,13 @@ def test_without_kpis_there_is_no_table():
 
 
 def test_an_alert_shows_value_limits_and_machine():
-    assert render_kpi_alert(SLOW, MACHINE) == (
+    run = run_result(kpis=(MET, SLOW, MISSED), fingerprint=MACHINE)
+    assert render_kpi_alerts(run, "test_env.py::test_step") == [
         "KPI ALERT: environment_step is 7.25 ± 0.032 ms a step, alert > 5 ms\n"
         "  why: beyond the alert, and so is its whole interval; the target is ≤ 1 ms\n"
         "  measured on Some CPU, 2 cores"
-    )
+    ]
+    assert render_kpi_alerts(run, "test_jit.py::test_jit") == []
 
 
 def test_a_machine_is_told_by_what_is_known_of_it():
