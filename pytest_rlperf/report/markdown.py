@@ -28,7 +28,7 @@ def render_markdown(
 ) -> str:
     """Worst first, so that what `most_bytes` cuts off is what matters least."""
     tests = sorted(run.tests, key=worst_first)
-    title, *rows = _rows(tests)
+    title, *rows = _rows(run, tests)
     pieces = [
         _headline(run),
         _table_head(title),
@@ -36,7 +36,7 @@ def render_markdown(
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
         *_kpis(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
-        *_section("Notes", [*_remarks(tests), *map(plain, notices)]),
+        *_section("Notes", [*_remarks(run, tests), *map(plain, notices)]),
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
@@ -85,11 +85,9 @@ def _tests(number: int) -> str:
 # -- table --------------------------------------------------------------------------------------
 
 
-def _rows(tests: Sequence[TestResult]) -> list[list[str]]:
+def _rows(run: RunResult, tests: Sequence[TestResult]) -> list[list[str]]:
     """Title and rows, without the columns in which nothing stands."""
-    # A stored baseline holds ratios, not times, so there may be a change without a time of the base.
-    based = any(block.base is not None for test in tests for block in test.blocks)
-    times = "base → head" if based else "time a call"
+    times = "time a call" if run.against is None else "base → head"
     rows = [["outcome", "change", "allowed", "detects", times, "test"], *map(_row, tests)]
     keep = [c for c in range(len(rows[0])) if any(row[c] for row in rows[1:])]
     return [[row[c] for c in keep] for row in rows]
@@ -153,8 +151,10 @@ def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"\n### {title}\n", *(f"- {line}" for line in lines)] if lines else []
 
 
-def _remarks(tests: Sequence[TestResult]) -> Iterator[str]:
+def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
     for test in tests:
+        if run.against is None and test.verdict.outcome is Outcome.NO_BASELINE:
+            continue  # of all tests alike, and said above
         if test.skipped is not None:
             yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"
         for said in remarks(test):
