@@ -17,7 +17,8 @@ BLOCK_NS = 200_000_000
 """Aim for the slices of both sides of one test in one block. With its share of the workers' start
 and its fixtures a test takes about 330 ms a block; half or twice as many slices gave a wider
 interval for the same time."""
-LIVE_BLOCK_NS = 500_000_000
+LIVE_BLOCK_NS = 1_500_000_000
+"""For jobs of several processes, whose slices differ far more than their blocks do."""
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
 LONGEST = 8
 """Times its usual pairs, for a block with time to spare."""
@@ -44,22 +45,27 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
     block_ns = LIVE_BLOCK_NS if several > 1 else BLOCK_NS
     whole_slice_ns = calls * (call_ns + seen.setup_ns)
     pairs = _power_of_two(_between(block_ns / (2 * whole_slice_ns), PAIRS[mode]))
-    if spec.iterations is not None:
+    if seen.rounds:
+        rounds = _near_divisor(seen.rounds, calls / seen.iterations)
+        calls, pairs = rounds * seen.iterations, seen.rounds // rounds
+    elif spec.iterations is not None:
         calls = min(calls, spec.iterations)
         pairs = -(-spec.iterations // calls)
     return Plan(
         mode=mode,
         calls=calls,
         pairs=pairs,
-        warmup=_warmup(seen, spec),
+        warmup=seen.warmup if seen.rounds else _warmup(seen, spec),
         cores=max(1, min(several, cores)),
         wall=spec.waits,
+        exact=bool(seen.rounds),
     )
 
 
 def lengthened(plan: Plan, spec: Spec, times: int) -> Plan:
     """The same with more pairs, unless the test itself says how many calls there are."""
-    return plan if spec.iterations is not None else replace(plan, pairs=plan.pairs * times)
+    fixed = plan.exact or spec.iterations is not None
+    return plan if fixed else replace(plan, pairs=plan.pairs * times)
 
 
 def times_for(free_s: float, planned_s: float) -> int:
@@ -70,7 +76,7 @@ def times_for(free_s: float, planned_s: float) -> int:
 
 
 def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
-    if seen.processes > 1:
+    if seen.processes > 1 and not seen.rounds:  # to find a job's processes takes a call more
         return Mode.LIVE
     waits = spec.waits or seen.cpu_share < WAITS_SHARE
     # Unpinned, two busy processes would sit on two cores and not share their luck.
@@ -91,6 +97,12 @@ def _warmup(seen: Scouted, spec: Spec) -> int:
     cold = seen.first_ns > COLD_START * seen.call_ns
     # The processes of a job may be made in its first call.
     return 1 if cold or seen.processes > 1 or seen.call_ns < LONG_WARMUP_NS else 0
+
+
+def _near_divisor(rounds: int, wanted: float) -> int:
+    """Slices hold equally many of them; all of them are in some slice."""
+    low = [d for d in range(1, math.isqrt(rounds) + 1) if rounds % d == 0]
+    return min([*low, *(rounds // d for d in low)], key=lambda d: abs(math.log(d / wanted)))
 
 
 def _power_of_two(pairs: int) -> int:
