@@ -53,10 +53,12 @@ class Track:
     scouted_s: float = 0.0  # fixtures and calls of the scout
     spent_s: float = 0.0  # in blocks
     steps: int | None = None
+    first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)
     ratios: list[LogRatios] = field(default_factory=list)
     decision: Decision | None = None
     ended: Ended | None = None  # why it left the campaign without a decision
+    other_work: Ended | None = None  # not comparable; still measured where it is to be saved
     failure: Failure | None = None
     skipped: str | None = None
     imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
@@ -71,7 +73,8 @@ class Track:
         if self.ended or self.failure or self.skipped is not None:
             return False
         undecided = self.decision is None or self.decision.outcome is None
-        return undecided or len(self.blocks) < self.least_blocks
+        wanted = undecided and self.other_work is None
+        return wanted or len(self.blocks) < self.least_blocks
 
 
 class Campaign:
@@ -196,6 +199,7 @@ class Campaign:
         b = track.benchmark
         plan = choose_plan(seen, b.spec, self._cores)
         track.plan = self._partner.plan(b.nodeid, b.spec, plan, seen, _second(facts))
+        track.first_call_ns = facts[0]["first_ns"]
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
 
@@ -211,7 +215,7 @@ class Campaign:
         block = self._partner.block(side_block(facts[0], plan), _second(facts), plan)
         block = replace(block, core=played.core, steal=played.steal)
         track.blocks.append(block)
-        if self._partner.judges(track.benchmark.nodeid):
+        if self._judges(track):
             track.ratios.append(self._partner.ratios(track.benchmark.nodeid, block))
 
     def _both_ran(self, track: Track, runs: Sequence[SideRun]) -> bool:
@@ -227,8 +231,8 @@ class Campaign:
             track.skipped = head.text
         elif head.state is State.UNMEASURED:
             track.failure = Failure(
-                "this test returned without calling the rlperf fixture, so there is nothing to "
-                "judge; call rlperf(func) in it, or take the fixture and the marker away."
+                "this test returned without calling the rlperf or benchmark fixture, so there is "
+                "nothing to judge; call it in the test, or take the fixture and the marker away."
             )
         elif head.state not in (State.RAN, State.ABANDONED):
             track.failure = Failure(head.text, head.sections)
@@ -242,17 +246,20 @@ class Campaign:
     def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
         work = self._partner.work(track.benchmark.nodeid, _second(facts))
         if work is not None and facts[0]["work"] != work:
-            track.ended = Ended.of_work(facts[0]["work"], work)
+            track.other_work = Ended.of_work(facts[0]["work"], work)
         return track.open
 
     # -- judging ----------------------------------------------------------------------------
 
     def _judge(self, track: Track, exhausted: bool) -> None:
-        nodeid = track.benchmark.nodeid
-        if self._partner.judges(nodeid):
+        if self._judges(track):
             track.decision = decide(track.ratios, self._gate(track), exhausted)
-        else:
-            track.ended = self._partner.enough(nodeid, len(track.blocks))
+        elif track.other_work is None:
+            nodeid, number = track.benchmark.nodeid, len(track.blocks)
+            track.ended = self._partner.enough(nodeid, number, exhausted)
+
+    def _judges(self, track: Track) -> bool:
+        return track.other_work is None and self._partner.judges(track.benchmark.nodeid)
 
     def _gate(self, track: Track) -> Gate:
         b = track.benchmark
@@ -261,17 +268,14 @@ class Campaign:
     def _close(self) -> None:
         """Time is up or all are decided: give every open test the best word there is."""
         for track in self.tracks.values():
-            if not track.open:
-                continue
-            self._judge(track, exhausted=True)
-            if track.decision is None and track.ended is None:
-                track.ended = Ended.alone(len(track.blocks))
+            if track.open:
+                self._judge(track, exhausted=True)
 
     def _result(self, track: Track) -> TestResult:
         b = track.benchmark
         verdict = verdict_of(
             track.decision,
-            track.ended,
+            track.ended or track.other_work,
             self._gate(track).threshold,
             failed=track.failure is not None,
             skipped=track.skipped is not None,
@@ -286,7 +290,7 @@ class Campaign:
             log_ratios=_judged(track),
             plan=track.plan,
             steps=track.steps,
-            first_call_ns=track.seen.first_ns if track.seen else None,
+            first_call_ns=track.first_call_ns,
             failure=track.failure,
             skipped=track.skipped,
             source_hash=b.source_hash,

@@ -4,6 +4,7 @@ import difflib
 import os
 import re
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Command line first, then ini; the first thing wrong is raised as one sentence."""
-    against = _text(config, "against")
+    against = _against(config)
     threshold = _text(config, "threshold")
     budget = _text(config, "budget")
     json_file, report = _text(config, "json"), _text(config, "report")
@@ -143,7 +144,7 @@ def read_settings(config: pytest.Config) -> Settings:
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
-        save=_baseline_name(config.getoption("rlperf_save"), "--rlperf-save"),
+        save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
         threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
@@ -167,6 +168,33 @@ def refuse_lone_options(config: pytest.Config) -> None:
 def _text(config: pytest.Config, name: str) -> str | None:
     given: str | None = config.getoption(f"rlperf_{name}")
     return given if given is not None else (config.getini(f"rlperf_{name}") or None)
+
+
+def _against(config: pytest.Config) -> str | None:
+    """A stored baseline on the command line comes before a revision in the ini file."""
+    given = config.getoption("rlperf_against")
+    for name in ("save", "baseline"):
+        if config.getoption(f"rlperf_{name}") is not None:
+            if given is not None:
+                raise UsageError(
+                    f"--rlperf-against and --rlperf-{name} exclude each other; give one of them."
+                )
+            return None
+    return _text(config, "against")
+
+
+def _save_name(config: pytest.Config) -> str | None:
+    """It may be left out, and then a path that follows looks like one."""
+    given: str | None = config.getoption("rlperf_save")
+    words = [str(word) for word in config.invocation_params.args]
+    if given is None or ("--rlperf-save", given) not in pairwise(words):
+        return _baseline_name(given, "--rlperf-save")
+    if (config.invocation_params.dir / given.partition("::")[0]).exists():
+        raise UsageError(
+            f"--rlperf-save took {given!r} for its NAME; put it last, or write "
+            f"--rlperf-save={DEFAULT_NAME}."
+        )
+    return _baseline_name(given, "--rlperf-save")
 
 
 def _baseline_name(given: str | None, option: str) -> str | None:

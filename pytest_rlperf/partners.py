@@ -1,14 +1,15 @@
 """Whom a test plays with: nobody, another revision of itself, or the reference kernels."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from pytest_rlperf.judge.decide import Gate
 from pytest_rlperf.judge.estimate import log_ratios
-from pytest_rlperf.judge.reference import CLOCK, combined, kernel_ratios
+from pytest_rlperf.judge.reference import CLOCK, kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.measure.kernel_plan import with_kernels
 from pytest_rlperf.measure.kernels import INTERPRETER
 from pytest_rlperf.measure.planning import lengthened
 from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
@@ -55,8 +56,8 @@ class Partner(Protocol):
 
     def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate: ...
 
-    def enough(self, nodeid: str, blocks: int) -> Ended | None:
-        """Why a test that cannot be judged is done, if it is."""
+    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
+        """Why a test that cannot be judged is done, if it is; exhausted: it must be."""
         ...
 
     def label(self, nodeid: str) -> str | None:
@@ -95,8 +96,8 @@ class Alone:
     def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
         return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
 
-    def enough(self, nodeid: str, blocks: int) -> Ended | None:
-        return Ended.alone(blocks) if blocks >= SOLO_BLOCKS else None
+    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
+        return Ended.alone(blocks) if exhausted or blocks >= SOLO_BLOCKS else None
 
     def label(self, nodeid: str) -> None:
         return None
@@ -129,7 +130,7 @@ class BaseRevision:
     def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
         return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
 
-    def enough(self, nodeid: str, blocks: int) -> Ended | None:
+    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         return None
 
     def label(self, nodeid: str) -> None:
@@ -150,17 +151,16 @@ class Kernels:
         return SAVE_BLOCKS if self.saving else 0
 
     def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
-        """Slices of a kernel are as long as those of the test."""
-        unit_ns: Mapping[str, float] = {} if facts is None else facts["unit_ns"]
+        assert facts is not None
+        unit_ns: Mapping[str, float] = facts["unit_ns"]
+        if self.saving:
+            longer = lengthened(plan, spec, SAVE_TIMES)
+            every = sorted(unit_ns, key=lambda name: (name != INTERPRETER, name))
+            return with_kernels(longer, spec, seen, every, unit_ns, some=True)
         level = self.levels.get(nodeid)
-        wanted: Sequence[str] = sorted(unit_ns)
-        if not self.saving:
-            stored = level.weights if isinstance(level, Level) else {}
-            wanted = [name for name in stored if name != CLOCK] or [INTERPRETER]
-        whole_ns = plan.calls * seen.call_ns
-        kernels = tuple((name, max(1, round(whole_ns / unit_ns[name]))) for name in wanted)
-        longer = lengthened(plan, spec, SAVE_TIMES) if self.saving else plan
-        return replace(longer, kernels=kernels)
+        stored = level.weights if isinstance(level, Level) else {}
+        wanted = [name for name in stored if name != CLOCK] or [INTERPRETER]
+        return with_kernels(plan, spec, seen, wanted, unit_ns)
 
     def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
         assert facts is not None
@@ -180,8 +180,7 @@ class Kernels:
     def ratios(self, nodeid: str, block: Block) -> LogRatios:
         level = self.levels[nodeid]
         assert isinstance(level, Level)
-        found = combined(kernel_ratios(block), level.weights)
-        return LogRatios(found.median - level.at.median, found.total - level.at.total)
+        return level.apart(kernel_ratios(block))
 
     def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
         level = self.levels.get(nodeid)
@@ -191,8 +190,8 @@ class Kernels:
             return Gate(allowed, tests)
         return Gate(max(allowed, known.floor), tests, known.blur)
 
-    def enough(self, nodeid: str, blocks: int) -> Ended | None:
-        if blocks < max(SOLO_BLOCKS, self.least_blocks):
+    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
+        if not exhausted and blocks < max(SOLO_BLOCKS, self.least_blocks):
             return None
         level = self.levels.get(nodeid)
         return level if isinstance(level, Ended) else Ended.alone(blocks)

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.campaign import Benchmark
+from pytest_rlperf.judge.estimate import LEAST_BLOCKS
 from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.judge.verdicts import Ended
@@ -34,20 +35,32 @@ def levels_of(
 def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> list[Vanished]:
     """Stored tests that the whole suite does not have, with the new name where one fits."""
     present = {b.nodeid for b in benchmarks}
-    unknown = {b.source_hash: b.nodeid for b in benchmarks if b.nodeid not in stored}
+    new = [b for b in benchmarks if b.nodeid not in stored]
     return [
-        Vanished(nodeid, unknown.get(test.source_hash))
+        Vanished(nodeid, _new_name(test, new))
         for nodeid, test in stored.items()
         if nodeid not in present
     ]
 
 
+def _new_name(gone: Stored, new: Iterable[Benchmark]) -> str | None:
+    """Of a new test with the same source; cases of a parametrized one share it."""
+    same = [b.nodeid for b in new if b.source_hash and b.source_hash == gone.source_hash]
+    case = [nodeid for nodeid in same if _case(nodeid) == _case(gone.nodeid)]
+    found = case or same
+    return found[0] if len(found) == 1 else None
+
+
+def _case(nodeid: str) -> str:
+    return nodeid.partition("::")[2].partition("[")[2]
+
+
 def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
-    """The new baseline of every measured test."""
+    """The new baseline of every test that was measured enough."""
     return [
         _stored(test, stored.get(test.nodeid), run)
         for test in run.tests
-        if test.blocks and test.failure is None
+        if len(test.blocks) >= LEAST_BLOCKS and not test.failure and test.skipped is None
     ]
 
 
@@ -97,8 +110,11 @@ def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
 
 
 def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
-    """A regression enters a baseline only with a reason, which is still to be given."""
-    interval = test.verdict.interval
-    if test.verdict.outcome is not Outcome.REGRESSED or interval is None:
+    """A regression enters a baseline only with a reason: the project's own, or one that is still
+    to be given.
+    """
+    verdict, interval = test.verdict, test.verdict.interval
+    if verdict.outcome not in (Outcome.REGRESSED, Outcome.ACCEPTED) or interval is None:
         return ()
-    return (Accepted("", run.created, run.commit, round(interval.change, 6)),)
+    reason = verdict.reason if verdict.outcome is Outcome.ACCEPTED else ""
+    return (Accepted(reason, run.created, run.commit, round(interval.change, 6)),)

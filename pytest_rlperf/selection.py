@@ -3,7 +3,9 @@
 import hashlib
 import inspect
 import os
+import re
 import shlex
+import textwrap
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,6 +15,10 @@ from pytest_rlperf.adoption import uses_benchmark
 from pytest_rlperf.markers import MARKER
 
 FIXTURE = "rlperf"
+NARROWING = (
+    "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
+)  # fmt: skip
+"""Options after which a test that is missing need not be gone."""
 
 
 def is_performance_test(item: pytest.Item) -> bool:
@@ -35,11 +41,9 @@ class Scope:
 
 
 def selected_scope(config: pytest.Config) -> Scope:
-    option, root = config.option, config.rootpath
-    narrowed = any(
-        getattr(option, name, None)
-        for name in ("keyword", "markexpr", "deselect", "lf", "stepwise", "rlperf_category")
-    )
+    root = config.rootpath
+    narrowed = any(getattr(config.option, name, None) for name in NARROWING)
+    narrowed = narrowed or bool(config.getini("rlperf_category"))
     named = [str(argument) for argument in config.args]
     paths = [Path(os.path.abspath(config.invocation_params.dir / name)) for name in named]
     inside = [path.relative_to(root) for path in paths if path.is_relative_to(root)]
@@ -48,12 +52,13 @@ def selected_scope(config: pytest.Config) -> Scope:
 
 
 def source_hash(item: pytest.Item) -> str:
-    """Of the test function's own text; empty where there is none to read."""
+    """Of the test function's own text but for its name; empty where there is none to read."""
     function = getattr(item, "function", None)
     try:
-        text = inspect.getsource(inspect.unwrap(function)) if function else ""
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(function))) if function else ""
     except (OSError, TypeError):
         text = ""
+    text = re.sub(r"\bdef \w+", "def", text, count=1)  # what was renamed is recognised
     return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 

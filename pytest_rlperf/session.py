@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,9 +24,13 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.partners import THRESHOLD_AGAINST, BaseRevision, Partner
+from pytest_rlperf.project import read_project
 from pytest_rlperf.publishing import Published, publish
+from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.progress import ProgressLine
-from pytest_rlperf.report.terminal import render_failure, render_summary, render_table
+from pytest_rlperf.report.sections import render_sections
+from pytest_rlperf.report.terminal import render_failure, render_summary
+from pytest_rlperf.rules import Rules
 from pytest_rlperf.selection import (
     is_performance_test,
     repeat_command,
@@ -35,7 +40,12 @@ from pytest_rlperf.selection import (
 from pytest_rlperf.staging import staged
 
 NOTHING_COMPARED = 6
-LETTERS = {Outcome.INCONCLUSIVE: "?", Outcome.INCOMPARABLE: "≠", Outcome.NO_BASELINE: "-"}
+LETTERS = {
+    Outcome.ACCEPTED: "a",
+    Outcome.INCONCLUSIVE: "?",
+    Outcome.INCOMPARABLE: "≠",
+    Outcome.NO_BASELINE: "-",
+}
 OUTCOME_PROPERTY = "rlperf_outcome"
 
 
@@ -47,6 +57,8 @@ class GateSession:
         _refuse_xdist(config)
         self._config = config
         self._settings = settings
+        today = datetime.datetime.now(datetime.UTC).date()
+        self._rules = Rules(read_project(config.rootpath), today)
         self._specs: dict[str, Spec] = {}
         self._run: RunResult | None = None
         self._notices: tuple[str, ...] = ()
@@ -61,6 +73,11 @@ class GateSession:
     def _against(self) -> str | None:
         return None if self._revision is None else self._revision.label
 
+    @property
+    def _strict(self) -> bool:
+        """A save shall give the next run something to compare with, whatever this one had."""
+        return self._settings.strict and self._settings.save is None
+
     # -- selecting ----------------------------------------------------------------------------
 
     @pytest.hookimpl(trylast=True)
@@ -71,6 +88,7 @@ class GateSession:
             specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
             known = frozenset(s.category for s in specs.values() if s.category is not None)
             check_categories(self._settings.categories, known)
+            self._rules.check(specs)
         except UsageError as error:
             raise pytest.UsageError(f"rlperf: {error}") from None
         wanted = self._settings.categories
@@ -94,6 +112,7 @@ class GateSession:
         return True
 
     def _measure(self, session: pytest.Session) -> None:
+        collected = not session.testsfailed
         cores = available_cores()
         line = ProgressLine(session.config.get_terminal_writer()._file)
         begun = time.monotonic()
@@ -101,7 +120,9 @@ class GateSession:
         facts = fingerprint(cores, {n: s.threads for n, s in self._specs.items()})
         partner: Partner = BaseRevision(self._settings.threshold)
         if self._store is not None:
-            partner = self._store.partner(benchmarks, facts, selected_scope(session.config))
+            scope = selected_scope(session.config)
+            whole = scope.whole and collected
+            partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
         with staged(session, self._settings, self._revision, cores, partner) as (stage, notices):
             self._notices = notices
             campaign = Campaign(
@@ -122,8 +143,9 @@ class GateSession:
                 seconds = time.monotonic() - begun
                 self._run = self._result(campaign.results(), facts, seconds, interrupted)
                 self._report_all(session, self._run)
-        if self._store is not None:
-            self._notices += self._store.keep(self._run)
+                if self._store is not None:
+                    self._notices += self._store.keep(self._run, collected)
+        self._notices += self._rules.notices(self._run, selected_scope(session.config))
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         command = repeat_command(item, self._config)
@@ -136,8 +158,8 @@ class GateSession:
         seconds: float,
         interrupted: bool,
     ) -> RunResult:
-        state = working_state(self._config.rootpath)
-        return RunResult(
+        state = working_state(self._config.rootpath, besides=self._settings.baselines)
+        run = RunResult(
             mode=self._store.mode if self._store else "against",
             against=self._store.label if self._store else self._against,
             commit=state.sha,
@@ -149,6 +171,7 @@ class GateSession:
             interrupted=interrupted,
             vanished=self._store.vanished if self._store else (),
         )
+        return self._rules.applied(run)
 
     # -- reporting ----------------------------------------------------------------------------
 
@@ -175,11 +198,13 @@ class GateSession:
         if test.skipped is not None:
             path, line, _ = item.location
             return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
+        assert self._run is not None
+        texts = render_kpi_alerts(self._run, test.nodeid)
         if test.verdict.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (
-            self._settings.strict and test.verdict.outcome in UNSURE
+            self._strict and test.verdict.outcome in UNSURE
         ):
-            return "failed", render_failure(test, self._run.against if self._run else None)
-        return "passed", None
+            texts.insert(0, render_failure(test, self._run.against))
+        return ("failed", "\n".join(texts)) if texts else ("passed", None)
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
         found = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
@@ -208,13 +233,14 @@ class GateSession:
         run = self._run
         if run is None:
             if self._exit_code(exitstatus) == NOTHING_COMPARED:
-                text = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf fixture."
+                text = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
                 terminalreporter.write_line(text, red=True)
             return
         terminalreporter.ensure_newline()
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
-        for text in render_table(run):
-            terminalreporter.write_line(text, red=text.startswith("REGRESSED"))
+        for text in render_sections(run):
+            bad, poor = text.startswith(("REGRESSED", "ALERT")), text.startswith("missed")
+            terminalreporter.write_line(text, red=bad, yellow=poor)
         for notice in (*self._notices, *self._published.notices):
             terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
         for advice in self._advice(run):
@@ -242,7 +268,7 @@ class GateSession:
 
     def _exit_code(self, status: int) -> int:
         """pytest's own, but for a comparison that was asked for and did not take place."""
-        asked = self._revision is not None or self._settings.strict
+        asked = self._revision is not None or self._strict
         if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
             return status if self._run is not None and _compared(self._run) else NOTHING_COMPARED
         return status

@@ -28,7 +28,7 @@ def run(arguments: Namespace) -> int:
         for accepted in test.accepted:
             if not accepted.reason:
                 print(f"accepted {format_percent(accepted.change)}: {test.nodeid}")
-    print(f"saved the baseline {refused.name!r} in {refused.folder}; commit it.")
+    print(f"saved the baseline {refused.name!r} in {os.path.relpath(refused.folder)}; commit it.")
     return 0
 
 

@@ -4,6 +4,7 @@ import math
 import statistics
 from collections.abc import Mapping, Sequence
 
+from pytest_rlperf.judge.estimate import TRIMMED_SHARE
 from pytest_rlperf.model.block import Block, LogRatios
 
 CLOCK = "clock"
@@ -54,26 +55,54 @@ def fit_weights(
     mix has more freedom to fit noise, so it must be clearly better than the best of its parts.
     """
     names = sorted(set.intersection(*(set(block) for block in blocks)) - besides)
-    single = {min(names, key=lambda name: spread(blocks, {name: 1.0})): 1.0}
-    rows = [[block[name].median for name in names] for block in blocks]
-    weights = _least_variance(_covariance(rows))
-    kept = {n: w for n, w in zip(names, weights, strict=True) if w >= SMALL_WEIGHT}
-    mix = {name: weight / sum(kept.values()) for name, weight in kept.items()}
-    better = spread(blocks, mix) < CLEARLY_BETTER * spread(blocks, single)
-    return mix if better else single
+    covariance = _covariance(_telling([[b[n].median for n in names] for b in blocks]))
+    best = min(range(len(names)), key=lambda i: covariance[i][i])
+    mix = _best_mix(covariance)
+    better = _variance(covariance, mix) < CLEARLY_BETTER**2 * covariance[best][best]
+    return {names[i]: weight for i, weight in mix.items()} if better else {names[best]: 1.0}
 
 
 def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
-    """Of the ratio to a mix, over blocks. Not trimmed: the blocks in which a kernel bore the
-    disturbance differently are what tells the kernels apart, and a block in which the test itself
-    had bad luck is as far off for all of them.
+    """Of the ratio to a mix, over blocks. Not trimmed: blocks in which the mix did not follow the
+    test through a disturbance are what it is asked for.
     """
     return statistics.stdev(combined(block, weights).median for block in blocks)
+
+
+def _telling(rows: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+    """Of blocks by kernels, those that tell kernels apart. Where the ratios to all of them are off
+    in one direction, the test itself had good or bad luck; one such block, far off, would favour
+    whichever kernel happened to be off the other way.
+    """
+    centres = [statistics.median(column) for column in zip(*rows, strict=True)]
+
+    def own_luck(row: Sequence[float]) -> float:
+        apart = [x - centre for x, centre in zip(row, centres, strict=True)]
+        return max(min(apart), -max(apart), 0.0)
+
+    return sorted(rows, key=own_luck)[: len(rows) - int(len(rows) * TRIMMED_SHARE)]
 
 
 def _covariance(rows: Sequence[Sequence[float]]) -> list[list[float]]:
     columns = list(zip(*rows, strict=True))
     return [[statistics.covariance(a, b) for b in columns] for a in columns]
+
+
+def _variance(covariance: Sequence[Sequence[float]], mix: Mapping[int, float]) -> float:
+    return sum(a * b * covariance[i][j] for i, a in mix.items() for j, b in mix.items())
+
+
+def _best_mix(covariance: Sequence[Sequence[float]]) -> dict[int, float]:
+    """Weights by place. Without those that are too small the others are fitted anew: to stretch
+    them would make the mix bear a neighbour differently.
+    """
+    kept = list(range(len(covariance)))
+    while True:
+        part = [[covariance[i][j] for j in kept] for i in kept]
+        mix = dict(zip(kept, _least_variance(part), strict=True))
+        if min(mix.values()) >= SMALL_WEIGHT:
+            return mix
+        kept = [i for i, weight in mix.items() if weight >= SMALL_WEIGHT]
 
 
 def _least_variance(covariance: Sequence[Sequence[float]]) -> list[float]:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_rlperf.judge.estimate import estimate
-from pytest_rlperf.judge.reference import combined, spread
+from pytest_rlperf.judge.reference import CLOCK, combined, spread
 from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.measure.kernels import NAMES as KERNELS
+from pytest_rlperf.measure.kernels import NEED_NUMPY
 from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.model.verdict import Outcome
@@ -42,6 +44,11 @@ class Level:
     floor: float = 0.0  # least threshold
     label: str | None = None
 
+    def apart(self, ratios: Mapping[str, LogRatios]) -> LogRatios:
+        """How far a block lies above it."""
+        found = combined(ratios, self.weights)
+        return LogRatios(found.median - self.at.median, found.total - self.at.total)
+
 
 def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
     """`facts` are those of this run and test."""
@@ -55,6 +62,13 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
             "the benchmark itself changed since its baseline was saved, so it measures something "
             "else; save it again, or compare with --rlperf-against, which runs it on both sides",
         )
+    missing = stored.weights.keys() - {CLOCK} - _kernels_of(facts)
+    if missing:
+        return Ended(
+            Outcome.INCOMPARABLE,
+            "it is measured in reference kernels that are missing here "
+            f"({', '.join(sorted(missing))}); install numpy, or save it again",
+        )
     other_cpu = latest.facts.get("cpu") != facts.get("cpu")
     return Level(
         weights=stored.weights,
@@ -64,6 +78,10 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
         floor=OTHER_CPU if other_cpu else 0.0,
         label=", ".join(_labels(latest.facts, facts)) or None,
     )
+
+
+def _kernels_of(facts: Mapping[str, Any]) -> frozenset[str]:
+    return KERNELS if facts.get("numpy") else KERNELS - NEED_NUMPY
 
 
 def _differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
@@ -78,7 +96,7 @@ def _labels(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         yield f"saved on another CPU ({then.get('cpu')})"
     for name in ("numpy", "blas"):
         if then.get(name) != now.get(name):
-            yield f"{name} {then.get(name, 'missing')} then, {now.get(name, 'missing')} now"
+            yield f"{name} {then.get(name) or 'missing'} then, {now.get(name) or 'missing'} now"
 
 
 def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRatios:

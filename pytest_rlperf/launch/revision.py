@@ -40,15 +40,25 @@ def resolve(root: Path, ref: str) -> Revision:
     return Revision(ref, base, f"merge base with {_label(name, base)}")
 
 
-def working_state(root: Path) -> WorkingState:
-    """Untracked Python files count as a difference: they can be imported."""
+def working_state(root: Path, besides: Path | None = None) -> WorkingState:
+    """Untracked Python files count as a difference: they can be imported. What lies in the folder
+    `besides` does not.
+    """
     try:
         sha = git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
-        changed = git(root, "status", "--porcelain", "--untracked-files=no")
+        where = _all_but(root, besides)
+        changed = git(root, "status", "--porcelain", "--untracked-files=no", *where)
         new = git(root, "ls-files", "--others", "--exclude-standard", "--", "*.py")
     except (GitFailed, RevisionError):
         return WorkingState(None, False)
     return WorkingState(sha, bool(changed or new))
+
+
+def _all_but(root: Path, folder: Path | None) -> tuple[str, ...]:
+    """As pathspecs of git, which refuses one that lies outside of the repository."""
+    if folder is None or not folder.resolve().is_relative_to(top_level(root)[0].resolve()):
+        return ()
+    return ("--", ":/", f":(exclude,literal){folder.resolve()}")
 
 
 def _refuse_malformed(ref: str, name: str) -> None:

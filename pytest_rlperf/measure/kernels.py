@@ -18,6 +18,8 @@ EDITION = 1
 
 INTERPRETER, COMPILED, STRIDE = "interpreter", "compiled", "stride"
 BLAS, GATHER = "blas", "gather"
+NEED_NUMPY = frozenset({BLAS, GATHER})
+NAMES = frozenset({INTERPRETER, COMPILED, STRIDE}) | NEED_NUMPY
 
 Kernel = Callable[[], Any]
 

@@ -11,6 +11,7 @@ from typing import Any
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
+from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.result_file import SCHEMA
 
@@ -27,7 +28,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "interrupted": run.interrupted,
         "fingerprint": dict(run.fingerprint),
         "tests": [_test(test) for test in run.tests],
-        "kpis": [],
+        "kpis": kpis_as_dicts(run.kpis),
         "scaling": [],
         "vanished": [asdict(test) for test in run.vanished],
         "summary": dict(Counter(test.verdict.outcome.value for test in run.tests)),
@@ -77,12 +78,18 @@ def _metric(
     changes: list[float],
 ) -> dict[str, Any]:
     interval = verdict.interval
+    value = statistics.median(head) if head else None
+    base_value = statistics.median(base) if base else None
+    if value is not None and not base and interval is not None:
+        # A stored baseline holds no seconds: what it would have taken now.
+        worse = 1 + interval.change
+        base_value = value / worse if direction == "lower" else value * worse
     return {
         "name": name,
         "unit": unit,
         "direction": direction,
-        "value": statistics.median(head) if head else None,
-        "base_value": statistics.median(base) if base else None,
+        "value": value,
+        "base_value": base_value,
         "outcome": verdict.outcome.value,
         "change": interval.change if interval else None,
         "low": interval.low if interval else None,

@@ -2,10 +2,10 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
-from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
 from pytest_rlperf.report.columns import aligned
 from pytest_rlperf.report.evidence import is_cold, witnesses
@@ -36,7 +36,15 @@ def render_table(run: RunResult) -> list[str]:
     tests = sorted(run.tests, key=worst_first)
     head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
     table = aligned([head, *(_row(test) for test in tests)])
-    return table if run.against is None else table + _remarks(tests)
+    known = [t for t in tests if run.against or t.verdict.outcome is not Outcome.NO_BASELINE]
+    remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
+    lines = [*remarked, *map(render_vanished, run.vanished)]
+    return [*table, "", *lines] if lines else table
+
+
+def render_vanished(test: Vanished) -> str:
+    hint = f"; it seems to be {test.renamed_to} now" if test.renamed_to else ""
+    return f"{test.nodeid}: vanished: it has a stored baseline, and is no longer there{hint}"
 
 
 def worst_first(test: TestResult) -> tuple[int, float]:
@@ -70,21 +78,26 @@ def render_values(test: TestResult) -> str:
     """Time a call on both sides, and steps/s where the test declares its steps."""
     if not test.blocks:
         return ""
-    head = statistics.median(block.head.call_ns for block in test.blocks)
-    bases = [block.base.call_ns for block in test.blocks if block.base is not None]
-    times = f"{format_time(statistics.median(bases))} → " if bases else ""
-    if bases and test.verdict.interval is not None:
-        # Two medians over noisy blocks would not fit the change, which is measured in pairs.
-        head = statistics.median(bases) * (1 + test.verdict.interval.change)
-    times += format_time(head)
+    head, base = _call_times(test)
+    times = format_time(head) if base is None else f"{format_time(base)} → {format_time(head)}"
     if test.steps is not None:
         times += f" ({format_rate(test.steps * 1e9 / head)} steps/s)"
     return times
 
 
-def _remarks(tests: Sequence[TestResult]) -> list[str]:
-    lines = [f"{test.nodeid}: {said}" for test in tests for said in remarks(test)]
-    return ["", *lines] if lines else []
+def _call_times(test: TestResult) -> tuple[float, float | None]:
+    """Head's and the base's; None: there is no base. Two medians over noisy blocks would not fit
+    the change, which is measured in pairs, so one of them is reckoned from it.
+    """
+    head = statistics.median(block.head.call_ns for block in test.blocks)
+    bases = [block.base.call_ns for block in test.blocks if block.base is not None]
+    interval = test.verdict.interval
+    if interval is None:
+        return head, statistics.median(bases) if bases else None
+    if not bases:  # a stored baseline holds no seconds
+        return head, head / (1 + interval.change)
+    base = statistics.median(bases)
+    return base * (1 + interval.change), base
 
 
 def remarks(test: TestResult) -> Iterator[str]:

@@ -9,18 +9,28 @@ from typing import Any
 from pytest_rlperf.model.baseline import Accepted, Session, Stored
 from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.store.atomic import write_atomically
-from pytest_rlperf.store.json_file import check_schema, read_json, refuse
+from pytest_rlperf.store.json_file import (
+    NUMBER,
+    Shape,
+    check_schema,
+    check_shape,
+    misfits,
+    read_json,
+    refuse,
+)
 
 SCHEMA = 1
 """1: first version."""
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
 """Of a log-ratio: a thousandth of a thousandth is far below any noise."""
+LEAST_BLOCKS = 3
+"""Fewer have no usable spread."""
+MOST_LOG_RATIO = 50.0
+"""A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
 ANEW = "restore it from version control, or remove it and save again with --rlperf-save"
 
-Kinds = tuple[type, ...]
-NUMBER: Kinds = (int, float)
-TEST: Mapping[str, Kinds] = {
+TEST: Shape = {
     "source_hash": (str,),
     "steps": (int, NoneType),
     "work": (dict,),
@@ -28,7 +38,7 @@ TEST: Mapping[str, Kinds] = {
     "accepted": (list,),
     "sessions": (list,),
 }
-SESSION: Mapping[str, Kinds] = {
+SESSION: Shape = {
     "created": (str,),
     "commit": (str, NoneType),
     "dirty": (bool,),
@@ -36,12 +46,14 @@ SESSION: Mapping[str, Kinds] = {
     "call_ns": NUMBER,
     "blocks": (dict,),
 }
-ACCEPTED: Mapping[str, Kinds] = {
+ACCEPTED: Shape = {
     "reason": (str,),
     "created": (str,),
     "commit": (str, NoneType),
     "change": NUMBER,
 }
+COLUMNS: Shape = {"median": (list,), "total": (list,)}
+"""A field that is not among these is somebody's note, and is not read."""
 
 
 def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
@@ -61,9 +73,7 @@ def read_module(path: Path) -> dict[str, Stored]:
     if not isinstance(content, dict) or content.get("kind") != KIND:
         refuse(path, "is no stored baseline", ANEW)
     check_schema(path, content, SCHEMA, ANEW)
-    damage = next(_damages(content), None)
-    if damage is not None:
-        refuse(path, f"is damaged at {damage}", ANEW)
+    check_shape(path, _damages(content), ANEW)
     return {nodeid: _test_from(nodeid, found) for nodeid, found in content["tests"].items()}
 
 
@@ -113,7 +123,10 @@ def _test_from(nodeid: str, found: Mapping[str, Any]) -> Stored:
         sessions=tuple(_session_from(session) for session in found["sessions"]),
         steps=found["steps"],
         work=found["work"],
-        accepted=tuple(Accepted(**accepted) for accepted in found["accepted"]),
+        accepted=tuple(
+            Accepted(**{name: accepted[name] for name in ACCEPTED})
+            for accepted in found["accepted"]
+        ),
     )
 
 
@@ -124,62 +137,53 @@ def _session_from(found: Mapping[str, Any]) -> Session:
         {name: LogRatios(c["median"][i], c["total"][i]) for name, c in columns.items()}
         for i in range(number)
     )
-    return Session(**{**found, "blocks": blocks})
+    return Session(**{**{name: found[name] for name in SESSION}, "blocks": blocks})
 
 
 def _damages(content: Mapping[str, Any]) -> Iterator[str]:
     """Where it has not the shape of the schema; only the first counts."""
-    yield from _misfits(content, {"module": (str,), "tests": (dict,)}, "")
+    yield from misfits(content, {"module": (str,), "tests": (dict,)}, "")
     for nodeid, test in content["tests"].items():
-        yield from _misfits(test, TEST, nodeid)
-        yield from _bad_weights(test["weights"], nodeid)
-        yield from _empty(test["sessions"], f"{nodeid}.sessions")
+        yield from misfits(test, TEST, nodeid)
+        yield from _wrong_numbers(test["work"], f"{nodeid}.work")
+        if not _are_weights(test["weights"]):
+            yield f"{nodeid}.weights"
+        if not test["sessions"]:
+            yield f"{nodeid}.sessions"
         for i, accepted in enumerate(test["accepted"]):
-            yield from _misfits(accepted, ACCEPTED, f"{nodeid}.accepted[{i}]", exact=True)
+            yield from misfits(accepted, ACCEPTED, f"{nodeid}.accepted[{i}]")
         for i, session in enumerate(test["sessions"]):
-            where = f"{nodeid}.sessions[{i}]"
-            yield from _misfits(session, SESSION, where, exact=True)
-            yield from _bad_blocks(session["blocks"], test["weights"], f"{where}.blocks")
+            yield from _session_damages(session, test["weights"], f"{nodeid}.sessions[{i}]")
 
 
-def _misfits(
-    found: object, shape: Mapping[str, Kinds], where: str, exact: bool = False
+def _session_damages(
+    session: Mapping[str, Any], weights: Mapping[str, float], where: str
 ) -> Iterator[str]:
-    if not isinstance(found, dict):
-        yield where
-        return
-    for name, kinds in shape.items():
-        if type(found.get(name)) not in kinds:
-            yield f"{where}.{name}".removeprefix(".")
-    for name in found.keys() - shape.keys() if exact else ():
-        yield f"{where}.{name}"
-
-
-def _empty(found: Sequence[object], where: str) -> Iterator[str]:
-    if not found:
-        yield where
-
-
-def _bad_weights(weights: Mapping[str, object], nodeid: str) -> Iterator[str]:
-    numbers = [w for w in weights.values() if type(w) in NUMBER and 0 < w <= 1]  # type: ignore[operator]
-    if not weights or len(numbers) != len(weights) or abs(sum(numbers) - 1) > 1e-3:  # type: ignore[arg-type]
-        yield f"{nodeid}.weights"
-
-
-def _bad_blocks(
-    blocks: Mapping[str, object], weights: Mapping[str, float], where: str
-) -> Iterator[str]:
+    yield from misfits(session, SESSION, where)
     lengths = set()
-    for kernel, columns in blocks.items():
-        yield from _misfits(columns, {"median": (list,), "total": (list,)}, f"{where}.{kernel}")
-        assert isinstance(columns, dict)
-        for name, values in columns.items():
-            lengths.add(len(values))
-            if not all(type(value) in NUMBER for value in values):
-                yield f"{where}.{kernel}.{name}"
-    if len(lengths) != 1 or min(lengths) < LEAST_BLOCKS or weights.keys() - blocks.keys():
-        yield where
+    for kernel, columns in session["blocks"].items():
+        here = f"{where}.blocks.{kernel}"
+        yield from misfits(columns, COLUMNS, here)
+        for name in COLUMNS:
+            lengths.add(len(columns[name]))
+            if not all(map(_is_log_ratio, columns[name])):
+                yield f"{here}.{name}"
+    enough = len(lengths) == 1 and min(lengths) >= LEAST_BLOCKS
+    if not enough or weights.keys() - session["blocks"].keys():
+        yield f"{where}.blocks"
 
 
-LEAST_BLOCKS = 3
-"""Fewer have no usable spread."""
+def _wrong_numbers(found: Mapping[str, object], where: str) -> Iterator[str]:
+    for name, value in found.items():
+        if type(value) not in NUMBER:
+            yield f"{where}.{name}"
+
+
+def _are_weights(found: Mapping[str, Any]) -> bool:
+    """They sum to one, but for what rounding did."""
+    shares = list(found.values())
+    return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3
+
+
+def _is_log_ratio(value: Any) -> bool:
+    return type(value) in NUMBER and abs(value) <= MOST_LOG_RATIO

@@ -4,7 +4,8 @@ baselines/<machine key>/<name>/<test module>.json
 """
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import time
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,10 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
+LOCK_WAIT_S = 5.0
+"""For another writer: it takes milliseconds, and what it took minutes to measure would be lost."""
+LOCK_POLL_S = 0.05
+
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
@@ -33,22 +38,21 @@ class Baselines:
     def own_folder(self) -> Path:
         return self.folder / machine_key(self.facts) / self.name
 
-    def load(self, modules: Iterable[str] | None = None) -> dict[str, Stored]:
-        """By node id; of several machines the most similar one's. None: of all modules.
+    def load(self) -> dict[str, Stored]:
+        """By node id; of several machines the most similar one's.
 
         This machine comes first, then those of its CPU model, then the newest. Another
         architecture is never compared with.
         """
-        wanted = None if modules is None else {file_name(module) for module in modules}
         found: dict[str, Stored] = {}
-        for tests in self._by_likeness(wanted):
+        for tests in self._by_likeness():
             found = {**tests, **found}
         return found
 
-    def _by_likeness(self, wanted: set[Path] | None) -> list[dict[str, Stored]]:
+    def _by_likeness(self) -> list[dict[str, Stored]]:
         own = self.own_folder
         machines = sorted(self.folder.glob(f"*/{self.name}"))
-        loaded = [(folder == own, self._read(folder, wanted)) for folder in machines]
+        loaded = [(folder == own, self._read(folder)) for folder in machines]
         ranked = [(self._rank(here, tests), tests) for here, tests in loaded if tests]
         return [tests for _, tests in sorted(ranked, key=lambda pair: pair[0], reverse=True)]
 
@@ -56,11 +60,10 @@ class Baselines:
         newest = max((test.latest for test in tests.values()), key=lambda s: s.created)
         return here, newest.facts.get("cpu") == self.facts["cpu"], newest.created
 
-    def _read(self, folder: Path, wanted: set[Path] | None) -> dict[str, Stored]:
+    def _read(self, folder: Path) -> dict[str, Stored]:
         found: dict[str, Stored] = {}
         for path in sorted(folder.rglob("*.json")):
-            if wanted is None or path.relative_to(folder) in wanted:
-                found |= read_module(path)
+            found |= read_module(path)
         architecture = self.facts["architecture"]
         return {
             nodeid: test
@@ -69,25 +72,34 @@ class Baselines:
         }
 
 
-def save_into(folder: Path, tests: Sequence[Stored]) -> None:
-    """Write `tests` into a machine's folder, leaving what is stored of others as it is."""
+def save_into(folder: Path, tests: Sequence[Stored], gone: Collection[str] = ()) -> None:
+    """Write `tests` into a machine's folder and drop those that are `gone`; what is stored of
+    others stays as it is.
+    """
     with _locked(folder):
-        contents = [_merged(folder, module, tests) for module in _modules(tests)]
-        for path, module, content in contents:
-            write_module(path, module, content)
+        modules = sorted({_module(nodeid) for nodeid in (*gone, *(t.nodeid for t in tests))})
+        contents = [(module, _merged(folder, module, tests, gone)) for module in modules]
+        for module, content in contents:
+            path = folder / file_name(module)
+            if content:
+                write_module(path, module, content)
+            else:
+                path.unlink(missing_ok=True)
 
 
-def _merged(folder: Path, module: str, tests: Sequence[Stored]) -> tuple[Path, str, list[Stored]]:
+def _merged(
+    folder: Path, module: str, tests: Iterable[Stored], gone: Collection[str]
+) -> list[Stored]:
     path = folder / file_name(module)
     old = read_module(path) if path.exists() else {}
     new = {test.nodeid: test for test in tests if _module(test.nodeid) == module}
     merged = {**old, **new}
-    return path, module, [merged[nodeid] for nodeid in sorted(merged)]
+    return [merged[nodeid] for nodeid in sorted(merged) if nodeid not in gone]
 
 
 def names_in(folder: Path) -> list[str]:
     """The names under which something is stored, on whichever machine."""
-    return sorted({place.name for place in folder.glob("*/*") if place.is_dir()})
+    return sorted({place.name for place in folder.glob("*/*") if any(place.rglob("*.json"))})
 
 
 def file_name(module: str) -> Path:
@@ -96,10 +108,6 @@ def file_name(module: str) -> Path:
 
 def _module(nodeid: str) -> str:
     return nodeid.partition("::")[0]
-
-
-def _modules(tests: Iterable[Stored]) -> list[str]:
-    return sorted({_module(test.nodeid) for test in tests})
 
 
 def check_writable(folder: Path) -> None:
@@ -124,17 +132,24 @@ def _locked(folder: Path) -> Iterator[None]:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
+        try:
+            _lock(handle, folder)
+            yield
+        finally:
+            os.close(handle)
     except OSError as error:
         raise _unwritable(folder, error.strerror) from error
-    try:
-        if fcntl is not None:
-            try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
+
+
+def _lock(handle: int, folder: Path) -> None:
+    until = time.monotonic() + LOCK_WAIT_S
+    while fcntl is not None:
+        try:
+            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > until:
                 raise UsageError(
                     f"another process is writing the baselines in {folder}; wait for it, and save "
                     "again."
                 ) from None
-        yield
-    finally:
-        os.close(handle)
+            time.sleep(LOCK_POLL_S)
