@@ -2,13 +2,14 @@
 
 import random
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from hypothesis import settings
 
 from pytest_rlperf.measure.clock import Elapsed
+from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import RunResult, TestResult
@@ -110,4 +111,41 @@ def run_result(*tests: TestResult, **fields: Any) -> RunResult:
         tests=tests,
         seconds=12.3456,
     )
+    return replace(plain, **fields)
+
+
+FACTS: dict[str, Any] = {
+    "cpu": "Some CPU",
+    "cores": 2,
+    "architecture": "x86_64",
+    "implementation": "CPython",
+    "python": "3.11",
+    "threads": 1,
+    "numpy": "2.4.6",
+    "blas": "openblas 0.3",
+    "kernels": 1,
+}
+"""Of a machine and its libraries, as a stored session has them."""
+
+
+def a_session(levels: Mapping[str, Sequence[float]] | None = None, **fields: Any) -> Session:
+    """`levels`: log-ratios by kernel, one a block."""
+    columns = levels or {"interpreter": (1.0, 1.001, 0.999), "stride": (2.0, 2.1, 1.9)}
+    rows = zip(*columns.values(), strict=True)
+    plain = Session(
+        created="2030-01-02T03:04:05+00:00",
+        commit="a" * 40,
+        dirty=False,
+        facts=FACTS,
+        call_ns=1e6,
+        blocks=tuple(
+            {kernel: LogRatios(value, value) for kernel, value in zip(columns, row, strict=True)}
+            for row in rows
+        ),
+    )
+    return replace(plain, **fields)
+
+
+def a_stored(nodeid: str = "test_a.py::test_a", **fields: Any) -> Stored:
+    plain = Stored(nodeid, source_hash="abc", weights={"interpreter": 1.0}, sessions=(a_session(),))
     return replace(plain, **fields)

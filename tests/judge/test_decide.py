@@ -315,3 +315,27 @@ def test_more_tests_make_every_way_to_a_regression_stricter(level: str):
 def test_a_small_threshold_gets_one_more_look():
     assert Gate(SMALL_THRESHOLD).looks == LOOKS
     assert Gate(SMALL_THRESHOLD * 0.99).looks == (*LOOKS, LATE_LOOK)
+
+
+@pytest.mark.parametrize(
+    ("change", "clear", "blurred"),
+    [
+        (0.00, Outcome.UNCHANGED, Outcome.INCONCLUSIVE),
+        (0.12, Outcome.REGRESSED, Outcome.INCONCLUSIVE),
+        (0.50, Outcome.REGRESSED, Outcome.REGRESSED),
+    ],
+)
+def test_blur_takes_away_verdicts_that_no_number_of_blocks_gives_back(
+    change: float, clear: Outcome, blurred: Outcome
+):
+    gate = Gate(0.05, blur=0.03)
+    assert decide(blocks(change), GATE).outcome is clear
+    assert decide(blocks(change), gate).outcome is blurred
+
+
+def test_blur_raises_what_can_be_detected():
+    few = blocks(0.0, LOOKS[0])
+    sharp, blurred = (decide(few, Gate(0.05, blur=b), exhausted=True) for b in (0.0, 0.02))
+    assert sharp.detectable is not None
+    assert blurred.detectable is not None
+    assert blurred.detectable > sharp.detectable + 0.02

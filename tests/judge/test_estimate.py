@@ -3,6 +3,7 @@
 import math
 import random
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -127,3 +128,21 @@ def test_one_disturbed_slice_moves_the_sums_and_leaves_the_median_alone():
     found = log_ratios(block([100] * 39 + [10_000], [100] * 40))
     assert found.median == 0
     assert found.total == pytest.approx(math.log(3.475))
+
+
+@examples
+@given(samples, st.floats(0.001, 0.1), st.floats(0.001, 0.1))
+def test_more_blur_makes_the_interval_wider_and_leaves_the_mean(
+    values: list[float], less: float, more: float
+):
+    found = [replace(estimate(values), blur=blur) for blur in (0.0, less, less + more)]
+    for confidence in (0.99, 0.01):
+        distances = [abs(e.bound(confidence) - e.mean) for e in found]
+        assert distances == sorted(distances)
+    assert len({e.mean for e in found}) == 1
+
+
+def test_a_blur_that_was_known_beforehand_is_a_normal_error():
+    exact = Estimate(mean=1.0, error=0.0, freedom=4, blur=0.02)
+    assert exact.bound(0.975) == pytest.approx(1 + 1.96 * 0.02, abs=1e-4)
+    assert exact.bound(0.025) == pytest.approx(1 - 1.96 * 0.02, abs=1e-4)
