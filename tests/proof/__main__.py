@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
+from . import cross, sessions
 from .cases import CASES, by_name
 from .children import LoadEndedError
 from .records import read
@@ -25,6 +26,11 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--case", action="append", choices=names, help="may repeat; default: all")
     measure.add_argument("--minutes", type=float, help="start no suite after this time")
     measure.add_argument("--no-load", action="store_true", help="leave the machine as it is")
+    stored = commands.add_parser("sessions", help="measure stored baselines; it goes on, too")
+    stored.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")
+    stored.add_argument("--number", type=int, default=sessions.SESSIONS, help="until so many")
+    cross_table = commands.add_parser("cross", help="print the table of stored baselines")
+    cross_table.add_argument("file", type=Path)
     table = commands.add_parser("table", help="print the table as markdown")
     table.add_argument("file", type=Path)
     return root
@@ -40,8 +46,14 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "table":
             print(render(read(options.file), options.file.name), end="")
             return 0
+        if options.command == "cross":
+            print(cross.render(sessions.read(options.file)), end="")
+            return 0
         # Left by an exception, so that suite and load are ended on the way out.
         signal.signal(signal.SIGTERM, leave)
+        if options.command == "sessions":
+            sessions.run(options.out, options.number)
+            return 0
         cases = tuple(by_name(name) for name in options.case) if options.case else CASES
         return run(Plan(options.out, cases, options.minutes, load=not options.no_load))
     except KeyboardInterrupt:

@@ -24,7 +24,8 @@ from .projects import (
 
 COUNT_UNITS = """
 from proofwork.work import units_of_call
-print(sum(units_of_call(call) for call in range(8)))
+from proofwork.config import EXTRA
+print(sum(units_of_call(call, EXTRA) for call in range(8)))
 """
 
 

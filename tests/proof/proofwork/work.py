@@ -19,12 +19,13 @@ WEYL = 0x9E3779B1
 class Work:
     """One benchmark's function: a call runs its units, every ``EVERY``-th call ``EXTRA`` more."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, extra: int | None = None) -> None:
         self._unit = unit
+        self._extra = config.EXTRA if extra is None else extra
         self._calls = 0
 
     def __call__(self) -> float:
-        units = units_of_call(self._calls)
+        units = units_of_call(self._calls, self._extra)
         self._calls += 1
         unit = self._unit
         total = 0.0
@@ -33,21 +34,21 @@ class Work:
         return total
 
 
-def units_of_call(call: int) -> int:
+def units_of_call(call: int, extra: int) -> int:
     """The number of units in the call with this ordinal (from 0)."""
     is_slow = call % config.EVERY == config.EVERY - 1
-    return config.UNITS + (config.EXTRA if is_slow else 0)
+    return config.UNITS + (extra if is_slow else 0)
 
 
-def make(name: str) -> Work:
+def make(name: str, extra: int | None = None) -> Work:
     """Fresh work by name, with its own data and call counter."""
-    return Work(UNITS_BY_NAME[name]())
+    return Work(UNITS_BY_NAME[name](), extra)
 
 
-def integer_sum() -> Unit:
+def integer_sum(numbers: int = 1500) -> Unit:
     def unit() -> float:
         total = 0
-        for number in range(1500):
+        for number in range(numbers):
             total += number * number % 7
         return float(total)
 
@@ -143,6 +144,38 @@ def strided_pass(mib: int, rows: int) -> Unit:
     return unit
 
 
+def compiled_walk(steps: int) -> Unit:
+    """Scalar code made by numba: a random walk over a table, as compiled learners do it."""
+    import numba
+
+    table = np.arange(512, dtype=np.int64) * 7919 % 512
+
+    @numba.njit(cache=True)
+    def walk(table: np.ndarray, state: int, steps: int) -> int:
+        for _ in range(steps):
+            state = table[(state * 5 + 3) & 511] ^ (state >> 1)
+        return state
+
+    state = int(walk(table, 1, 1))
+
+    def unit() -> float:
+        nonlocal state
+        state = int(walk(table, state, steps))
+        return float(state)
+
+    return unit
+
+
+def mixed() -> Unit:
+    """A little of each kind in every unit, as in a training step."""
+    parts = (integer_sum(300), matrix_products(64, 1), random_gather(32, 2_400))
+
+    def unit() -> float:
+        return sum(part() for part in parts)
+
+    return unit
+
+
 UNITS_BY_NAME: dict[str, Callable[[], Unit]] = {
     "interpreter_sum": integer_sum,
     "interpreter_dict": dictionary_updates,
@@ -154,4 +187,6 @@ UNITS_BY_NAME: dict[str, Callable[[], Unit]] = {
     "memory_gather_32": lambda: random_gather(32, 12_000),
     "memory_gather_8": lambda: random_gather(8, 20_000),
     "memory_stride_32": lambda: strided_pass(32, 20_480),
+    "compiled_walk": lambda: compiled_walk(25_000),
+    "mix_of_kinds": mixed,
 }

@@ -1,0 +1,102 @@
+"""Sessions of stored baselines: the same five kinds of work, plain and 25 % slower, saved again and
+again, under load and without, for every save to be compared with every later run.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from pathlib import Path
+
+from pytest_rlperf.model.baseline import Stored
+from pytest_rlperf.store.baseline_file import read_module
+
+from . import children, gate, projects
+from .projects import PERF_FILE, UNITS, Change, Workload
+
+WORKS = ("interpreter_calls", "blas_96", "memory_gather_32", "compiled_walk", "mix_of_kinds")
+SLOWER = 0.25
+SESSIONS = 20
+"""Ten that are saved and ten that are compared with them."""
+APART_S = 30 * 60
+BUDGET_S = 280
+NAME = "proof"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One session: what `--rlperf-save` wrote, by name of the test."""
+
+    created: datetime
+    load: bool
+    tests: dict[str, Stored]
+
+
+def render_tests() -> str:
+    lines = ["from proofwork import make"]
+    for work in WORKS:
+        extra = round(SLOWER * UNITS)
+        lines += ["", "", f"def test_{work}(rlperf):", f'    rlperf(make("{work}"))']
+        lines += [
+            "",
+            "",
+            f"def test_{work}_slower(rlperf):",
+            f'    rlperf(make("{work}", {extra}))',
+        ]
+    return "\n".join(lines) + "\n"
+
+
+def measure(load: bool, seed: int, pytest: Sequence[str] = gate.PYTEST) -> str:
+    """One session as the line of a file: what was saved, and whether the load ran."""
+    with tempfile.TemporaryDirectory(prefix="proof-") as name:
+        folder = Path(name)
+        scratch = folder / "scratch"
+        scratch.mkdir()
+        project = projects.build(folder, Workload(()), Change(), "plain", seed)
+        (project.root / PERF_FILE).write_text(render_tests(), encoding="utf-8")
+        argv = [*pytest, PERF_FILE, "--rlperf", f"--rlperf-save={NAME}"]
+        argv += [f"--rlperf-baselines={scratch}", f"--rlperf-budget={BUDGET_S}"]
+        with children.running_load(load, seed):
+            environment = children.suite_environment(scratch)
+            ended = children.run(argv, project.root, environment, 2 * BUDGET_S)
+        files = list(scratch.glob(f"*/{NAME}/**/*.json"))
+        if ended.code != 0 or len(files) != 1:
+            raise ValueError(f"the session ended with {ended.code}:\n{ended.tail}")
+        saved = json.loads(files[0].read_text(encoding="utf-8"))
+    return json.dumps({"load": load, "saved": saved}, allow_nan=False) + "\n"
+
+
+def append(path: Path, line: str) -> None:
+    with path.open("a", encoding="utf-8") as file:
+        file.write(line)
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def read(path: Path) -> list[Measured]:
+    """In the order they were measured."""
+    if not path.exists():
+        return []
+    lines = path.read_text(encoding="utf-8").splitlines()
+    return [_measured(json.loads(line)) for line in lines]
+
+
+def _measured(content: dict[str, object]) -> Measured:
+    with tempfile.TemporaryDirectory() as folder:
+        file = Path(folder) / "session.json"
+        file.write_text(json.dumps(content["saved"]), encoding="utf-8")
+        stored = read_module(file)
+    tests = {nodeid.rpartition("::")[2]: test for nodeid, test in stored.items()}
+    created = next(iter(tests.values())).latest.created
+    return Measured(datetime.fromisoformat(created), bool(content["load"]), tests)
+
+
+def run(path: Path, number: int = SESSIONS) -> None:
+    """Go on until there are so many, with the load in every other one."""
+    while (done := len(read(path))) < number:
+        append(path, measure(load=done % 2 == 1, seed=done))
+        print(f"session {done + 1} of {number}", flush=True)
