@@ -40,6 +40,7 @@ from pytest_rlperf.selection import (
 from pytest_rlperf.staging import staged
 
 NOTHING_COMPARED = 6
+NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
 LETTERS = {
     Outcome.ACCEPTED: "a",
     Outcome.INCONCLUSIVE: "?",
@@ -233,8 +234,7 @@ class GateSession:
         run = self._run
         if run is None:
             if self._exit_code(exitstatus) == NOTHING_COMPARED:
-                text = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
-                terminalreporter.write_line(text, red=True)
+                terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
             return
         terminalreporter.ensure_newline()
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")

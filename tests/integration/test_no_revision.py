@@ -16,7 +16,9 @@ LOUD = (
     "pytest --rlperf --rlperf-against=REF."
 )
 
-LOUD_WITHOUT_TESTS = "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
+LOUD_WITHOUT_TESTS = (
+    "rlperf: NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
+)
 
 OWN_CONFTEST = (
     CONFTEST
