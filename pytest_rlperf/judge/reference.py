@@ -74,7 +74,7 @@ def _telling(rows: Sequence[Sequence[float]]) -> list[Sequence[float]]:
     in one direction, the test itself had good or bad luck; one such block, far off, would favour
     whichever kernel happened to be off the other way.
     """
-    centres = [statistics.median(column) for column in zip(*rows, strict=True)]
+    centres: list[float] = [statistics.median(column) for column in zip(*rows, strict=True)]
 
     def own_luck(row: Sequence[float]) -> float:
         apart = [x - centre for x, centre in zip(row, centres, strict=True)]

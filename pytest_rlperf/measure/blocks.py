@@ -22,7 +22,6 @@ PADDING_MAX = 4096
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
 SEED_MAX = 2**32
-SHAKES = (None, shaker.COMPUTE, shaker.STREAM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -146,11 +145,13 @@ class Blocks:
             yield self._beside(metronome.__file__, cores=self._cores_of(index, 1))
 
     def _shaker(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
-        """Of three blocks in a row one is left alone and two are disturbed, each in another way."""
-        kind = SHAKES[index // len(self._stage.cores) % len(SHAKES)] if self._stage.cores else None
-        neighbour = self._cores_of(index + 1, 1)
-        if self._stage.shaken and kind and neighbour and any(task.plan for task in tasks):
-            yield self._beside(shaker.__file__, kind, cores=neighbour)
+        cores = self._stage.cores
+        if not self._stage.shaken or not cores or not any(task.plan for task in tasks):
+            return
+        kind = shaker.shake_of(index, len(cores))
+        if kind is not None:
+            neighbour = self._cores_of(index + 1, 1)
+            yield self._beside(shaker.__file__, kind, str(os.getpid()), cores=neighbour)
 
     def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
         return Process(

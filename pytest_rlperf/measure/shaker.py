@@ -10,13 +10,22 @@ import sys
 from collections.abc import Callable
 
 COMPUTE, STREAM = "compute", "stream"
+SHAKES = (None, COMPUTE, STREAM)
 PIECE_BYTES = 4 << 20
 PIECES = 16
 ROUNDS = 20_000
 
 
-def shake(kind: str) -> None:
-    parent = os.getppid()
+def shake_of(index: int, cores: int) -> str | None:
+    """Of three blocks in a row one is left alone and two are disturbed, each in another way; in the
+    long run every core meets all three.
+    """
+    turn = index // cores if cores % len(SHAKES) == 0 else 0  # or they would go in step
+    return SHAKES[(index + turn) % len(SHAKES)]
+
+
+def shake(kind: str, parent: int) -> None:
+    """Until `parent` is gone, however soon that is."""
     work = stream() if kind == STREAM else compute
     while os.getppid() == parent:
         work()
@@ -40,4 +49,4 @@ def stream() -> Callable[[], None]:
 
 
 if __name__ == "__main__":
-    shake(sys.argv[1])
+    shake(sys.argv[1], int(sys.argv[2]))

@@ -13,10 +13,11 @@ from pytest_rlperf.launch.cache import digest
 from pytest_rlperf.model.baseline import Stored
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.baseline_file import read_module, write_module
-from pytest_rlperf.store.json_file import read_json
+from pytest_rlperf.store.json_file import Shape, check_shape, misfits, read_json
 
 WHERE = "where.json"
 TESTS = "tests.json"
+SHAPE: Shape = {"root": (str,), "folder": (str,), "name": (str,)}
 ANEW = "save again with --rlperf-save"
 
 
@@ -51,6 +52,7 @@ def find(cache: Path, here: Path) -> list[Pending]:
     found = []
     for where in sorted(cache.glob(f"pending/*/{WHERE}")):
         told = read_json(where, ANEW)
+        check_shape(where, misfits(told, SHAPE, "its top"), ANEW)
         if here.is_relative_to(told["root"]):
             tests = tuple(read_module(where.with_name(TESTS)).values())
             found.append(Pending(Path(told["root"]), Path(told["folder"]), told["name"], tests))

@@ -36,7 +36,8 @@ class Saved:
 
     @property
     def sessions(self) -> list[dict[str, Any]]:
-        return self.tests["test_work"]["sessions"]
+        sessions: list[dict[str, Any]] = self.tests["test_work"]["sessions"]
+        return sessions
 
 
 @pytest.fixture(scope="module")

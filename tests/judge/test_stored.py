@@ -1,6 +1,7 @@
 """From a stored baseline to what head is held against: its level and blur, or why there is none."""
 
 import math
+from typing import Any
 
 import pytest
 
@@ -26,7 +27,7 @@ def level(stored: Stored, **facts: object) -> Level:
     return found
 
 
-def refusal(stored: Stored, source_hash: str = "abc", **facts: object) -> str:
+def refusal(stored: Stored, source_hash: str = "abc", **facts: Any) -> str:
     found = level_of(stored, source_hash, {**FACTS, **facts})
     assert isinstance(found, Ended)
     assert found.outcome is Outcome.INCOMPARABLE
@@ -100,7 +101,7 @@ def test_enough_sessions_show_by_themselves_how_much_they_differ():
         ("kernels", 2, "edition of the reference kernels was 1, is 2"),
     ],
 )
-def test_a_fact_that_must_match_is_named_with_both_values(fact: str, now: object, said: str):
+def test_a_fact_that_must_match_is_named_with_both_values(fact: str, now: Any, said: str):
     assert refusal(a_stored(), **{fact: now}) == f"recorded under other facts: {said}"
     assert fact in MUST_MATCH
 

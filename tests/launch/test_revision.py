@@ -119,3 +119,13 @@ def test_the_working_state_tells_clean_from_changed(repo: Path):
     (repo / "new.py").unlink()
     write_files(repo, {"lib.py": "x = 5\n"})
     assert working_state(repo) == WorkingState(sha, True)
+
+
+def test_what_lies_in_a_folder_that_is_left_out_changes_nothing(repo: Path, tmp_path: Path):
+    sha = commit(repo, {"baselines/a.json": "{}", "odd [x]/a.json": "{}"})
+    write_files(repo, {"baselines/a.json": "[]", "odd [x]/a.json": "[]"})
+    assert working_state(repo).dirty
+    assert working_state(repo, besides=repo / "baselines").dirty
+    write_files(repo, {"odd [x]/a.json": "{}"})
+    assert working_state(repo, besides=repo / "baselines") == WorkingState(sha, False)
+    assert working_state(repo, besides=tmp_path / "elsewhere") == WorkingState(sha, True)

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.result import Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome, Severity
 from pytest_rlperf.report.evidence import witnesses
@@ -158,3 +159,21 @@ def test_a_written_result_can_be_read_by_others(tmp_path: Path):
     other.touch()
     write_json(tmp_path / "result.json", {})
     assert (tmp_path / "result.json").stat().st_mode == other.stat().st_mode
+
+
+def test_a_stored_baseline_holds_no_seconds_so_its_value_follows_from_the_change():
+    stored = a_test(
+        verdict=verdict(change=(0.25, 0.2, 0.3)), blocks=(block([500, 500], None),) * 3, steps=5
+    )
+    (test,) = run_as_dict(run_result(stored), 0)["tests"]
+    time, rate = test["metrics"]
+    assert (time["value"], time["base_value"], time["base_blocks"]) == (500, 400, [])
+    assert rate["base_value"] == pytest.approx(5 / 400e-9)
+
+
+def test_vanished_tests_are_named_with_their_new_names():
+    gone = (Vanished("a.py::old", "a.py::new"), Vanished("a.py::gone"))
+    assert run_as_dict(run_result(vanished=gone), 0)["vanished"] == [
+        {"nodeid": "a.py::old", "renamed_to": "a.py::new"},
+        {"nodeid": "a.py::gone", "renamed_to": None},
+    ]

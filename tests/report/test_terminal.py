@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.result import Failure
+from pytest_rlperf.model.result import Failure, Vanished
 from pytest_rlperf.model.verdict import Outcome, Severity
 from pytest_rlperf.report.terminal import (
     render_failure,
@@ -166,3 +166,35 @@ def test_a_failure_without_a_marked_cause_is_shown_as_it_is():
     assert render_failure(crashed, "main") == (
         "the head worker ended (signal SIGSEGV) during this test"
     )
+
+
+def test_a_stored_baseline_shows_what_it_would_take_now():
+    stored = a_test(
+        verdict=verdict(change=(0.25, 0.2, 0.3), detectable=0.4), blocks=played(100, None), steps=10
+    )
+    assert render_values(stored) == "80 ms → 100 ms (100 steps/s)"
+    table = render_table(run_result(stored, against="baseline 'main'"))
+    assert "detects  base → head" in table[0]
+    assert "+40.0 %  80 ms → 100 ms" in table[1]
+
+
+def test_vanished_tests_have_a_line_each_with_a_hint_where_there_is_one():
+    gone = (Vanished("a.py::old", "a.py::new"), Vanished("a.py::gone"))
+    assert render_table(run_result(SAME, vanished=gone))[2:] == [
+        "",
+        "a.py::old: vanished: it has a stored baseline, and is no longer there; it seems to be "
+        "a.py::new now",
+        "a.py::gone: vanished: it has a stored baseline, and is no longer there",
+    ]
+
+
+def test_what_is_incomparable_says_why_even_where_nothing_was_compared():
+    changed = verdict(Outcome.INCOMPARABLE, "the benchmark itself changed")
+    alone = verdict(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+    run = run_result(
+        a_test("a.py::changed", verdict=changed), a_test("a.py::new", verdict=alone), against=None
+    )
+    assert render_table(run)[3:] == [
+        "",
+        "a.py::changed: incomparable: the benchmark itself changed",
+    ]

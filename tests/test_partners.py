@@ -1,0 +1,173 @@
+"""Whom a test plays with, and what that means for its plan, its blocks and its verdict."""
+
+import math
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.judge.stored import Level
+from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.partners import (
+    SAVE_BLOCKS,
+    SAVE_TIMES,
+    SOLO_BLOCKS,
+    THRESHOLD_AGAINST,
+    THRESHOLD_STORED,
+    Alone,
+    BaseRevision,
+    Kernels,
+    Partner,
+    side_block,
+)
+from tests.factories import side
+
+NODE, OTHER, UNKNOWN = "a.py::known", "a.py::changed", "a.py::new"
+MS = 10**6
+PLAN = Plan(Mode.SLICED, calls=2, pairs=32, warmup=1)
+SEEN = Scouted(call_ns=MS, first_ns=MS, cpu_share=1.0, processes=1)
+SCOUTED = {"unit_ns": {"blas": 50_000.0, "interpreter": 50_000.0, "stride": 100_000.0}}
+LEVEL = Level(
+    weights={"stride": 0.75, "clock": 0.25},
+    at=LogRatios(1.0, 2.0),
+    blur=0.02,
+    work={"updates": 3.0},
+    label="saved on another CPU (Some CPU)",
+)
+CHANGED = Ended(Outcome.INCOMPARABLE, "the benchmark itself changed")
+KERNELS = Kernels({NODE: LEVEL, OTHER: CHANGED})
+SAVING = Kernels({NODE: LEVEL, OTHER: CHANGED}, saving=True)
+
+
+def head_facts(**fields: Any) -> dict[str, Any]:
+    times = {"own_ns": [200, 400], "wall_ns": [300, 500], "cpu_ns": [100, 100]}
+    return {**times, "work": {}, "preempted": 3, **fields}
+
+
+def test_what_a_worker_measured_becomes_a_side():
+    found = side_block(head_facts(work={"updates": 1.0}), PLAN)
+    assert (found.own_ns, found.wall_ns, found.cpu_ns) == ((200, 400), (300, 500), (100, 100))
+    assert (found.calls, found.work, found.preempted) == (2, {"updates": 1.0}, 3)
+
+
+# -- thresholds ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("partner", "default"),
+    [
+        (Alone, THRESHOLD_AGAINST),
+        (BaseRevision, THRESHOLD_AGAINST),
+        (lambda given=None: Kernels({}, threshold=given), THRESHOLD_STORED),
+    ],
+)
+def test_a_marker_comes_before_the_run_and_the_run_before_the_default(partner: Any, default: float):
+    assert partner().gate(NODE, Spec(), 3).threshold == default
+    assert partner(0.2).gate(NODE, Spec(), 3).threshold == 0.2
+    assert partner(0.2).gate(NODE, Spec(threshold=0.3), 3).threshold == 0.3
+    assert partner().gate(NODE, Spec(), 3).tests == 3
+
+
+def test_the_gate_of_a_stored_test_is_blurred_and_no_narrower_than_its_floor():
+    assert KERNELS.gate(NODE, Spec(), 1).blur == LEVEL.blur
+    assert KERNELS.gate(OTHER, Spec(), 1).blur == 0
+    elsewhere = Kernels({NODE: Level(LEVEL.weights, LEVEL.at, 0.02, {}, floor=0.25)})
+    assert elsewhere.gate(NODE, Spec(threshold=0.05), 1).threshold == 0.25
+    assert elsewhere.gate(NODE, Spec(threshold=0.5), 1).threshold == 0.5
+
+
+# -- plans --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("partner", [Alone(), BaseRevision()])
+def test_only_kernels_change_a_plan(partner: Partner):
+    assert partner.plan(NODE, Spec(), PLAN, SEEN, {}) == PLAN
+
+
+def test_a_stored_test_plays_with_the_kernels_of_its_unit():
+    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
+    assert plan.kernels == (("stride", 20),)
+    assert plan.pairs == PLAN.pairs
+
+
+@pytest.mark.parametrize("nodeid", [OTHER, UNKNOWN])
+def test_a_test_that_is_not_compared_still_has_a_partner(nodeid: str):
+    assert KERNELS.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED).kernels == (("interpreter", 40),)
+
+
+@pytest.mark.parametrize("nodeid", [NODE, OTHER, UNKNOWN])
+def test_a_save_plays_with_all_kernels_and_longer(nodeid: str):
+    plan = SAVING.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
+    assert plan.kernels == (("interpreter", 40), ("blas", 40), ("stride", 20))
+    assert plan.pairs == SAVE_TIMES * PLAN.pairs
+
+
+# -- blocks -------------------------------------------------------------------------------------
+
+
+def test_a_block_with_a_revision_has_a_base():
+    base = head_facts(own_ns=[100, 200])
+    found = BaseRevision().block(side([200, 400], calls=2), base, PLAN)
+    assert found.base == side_block(base, PLAN)
+    assert BaseRevision().ratios(NODE, found).median == pytest.approx(math.log(2))
+
+
+def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
+    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
+    facts = {"kernels": ["stride", "stride"], "own_ns": [2000, 4000]}
+    found = KERNELS.block(side([100, 100]), facts, plan)
+    assert found.base is None
+    assert found.reference is not None
+    assert found.reference.call_ns == (100.0, 200.0)
+
+
+def test_a_ratio_is_how_far_a_block_lies_above_the_stored_level():
+    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
+    block = KERNELS.block(side([100, 100]), {"kernels": ["stride"] * 2, "own_ns": [20, 20]}, plan)
+    # One call of the kernel takes 1 ns, so kernel and clock say the same.
+    found = KERNELS.ratios(NODE, block)
+    assert found.median == pytest.approx(math.log(100) - LEVEL.at.median)
+    assert found.total == pytest.approx(math.log(100) - LEVEL.at.total)
+
+
+# -- comparing ----------------------------------------------------------------------------------
+
+
+def test_work_is_compared_with_the_base_or_with_what_is_stored():
+    assert BaseRevision().work(NODE, {"work": {"updates": 1}}) == {"updates": 1}
+    assert KERNELS.work(NODE, None) == {"updates": 3.0}
+    assert KERNELS.work(OTHER, None) is KERNELS.work(UNKNOWN, None) is None
+
+
+def test_only_what_there_is_something_to_compare_with_is_judged():
+    assert not Alone().judges(NODE)
+    assert BaseRevision().judges(NODE)
+    assert [KERNELS.judges(nodeid) for nodeid in (NODE, OTHER, UNKNOWN)] == [True, False, False]
+
+
+def test_a_label_tells_what_to_know_about_a_comparison():
+    assert KERNELS.label(NODE) == LEVEL.label
+    assert KERNELS.label(OTHER) is None
+
+
+@pytest.mark.parametrize(("partner", "blocks"), [(KERNELS, SOLO_BLOCKS), (SAVING, SAVE_BLOCKS)])
+def test_what_is_not_judged_is_measured_enough_to_be_shown_or_saved(partner: Kernels, blocks: int):
+    assert partner.enough(OTHER, blocks - 1, exhausted=False) is None
+    assert partner.enough(OTHER, blocks, exhausted=False) == CHANGED
+    alone = partner.enough(UNKNOWN, blocks, exhausted=False)
+    assert alone is not None
+    assert alone.outcome is Outcome.NO_BASELINE
+
+
+@pytest.mark.parametrize("partner", [KERNELS, SAVING])
+def test_when_time_is_up_the_reason_is_the_same(partner: Kernels):
+    assert partner.enough(OTHER, 1, exhausted=True) == CHANGED
+
+
+def test_alone_a_test_is_done_after_a_few_blocks():
+    assert Alone().enough(NODE, SOLO_BLOCKS - 1, exhausted=False) is None
+    assert Alone().enough(NODE, SOLO_BLOCKS, exhausted=False) == Ended.alone(SOLO_BLOCKS)
+    assert Alone().enough(NODE, 0, exhausted=True) == Ended.alone(0)
