@@ -15,6 +15,7 @@ from pytest_rlperf.report.terminal import (
     render_interval,
     render_summary,
     render_values,
+    render_vanished,
     worst_first,
 )
 
@@ -36,7 +37,7 @@ def render_markdown(
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
         *_kpis(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
-        *_section("Notes", [*_remarks(run, tests), *map(plain, notices)]),
+        *_section("Notes", [*_remarks(run, tests), *_vanished(run), *map(plain, notices)]),
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
@@ -149,6 +150,10 @@ def _kpis(run: RunResult) -> list[str]:
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"\n### {title}\n", *(f"- {line}" for line in lines)] if lines else []
+
+
+def _vanished(run: RunResult) -> Iterator[str]:
+    return (plain(render_vanished(test)) for test in run.vanished)
 
 
 def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.result import Failure
+from pytest_rlperf.model.result import Failure, Vanished
 from pytest_rlperf.model.verdict import Outcome, Severity
 from pytest_rlperf.report.markdown import render_markdown
 from tests.factories import a_test, block, run_result, verdict
@@ -163,6 +163,13 @@ def test_without_a_comparison_its_columns_are_left_out():
     assert report[4] == "| outcome | time a call | test |"
     assert report[6] == "| no baseline | 3 ms | `test_a.py::test_a` |"
     assert "### Notes" not in report
+
+
+def test_a_vanished_test_is_named_with_its_new_name():
+    gone = Vanished("test_old.py::test_a", renamed_to="test_new.py::test_b")
+    report = render_markdown(run_result(SAME, vanished=(gone,)))
+    assert "vanished" in report
+    assert "it seems to be" in report
 
 
 def test_an_interrupted_run_says_so():
