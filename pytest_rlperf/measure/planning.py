@@ -17,7 +17,8 @@ BLOCK_NS = 200_000_000
 """Aim for the slices of both sides of one test in one block. With its share of the workers' start
 and its fixtures a test takes about 330 ms a block; half or twice as many slices gave a wider
 interval for the same time."""
-LIVE_BLOCK_NS = 500_000_000
+LIVE_BLOCK_NS = 1_500_000_000
+"""For jobs of several processes, whose slices differ far more than their blocks do."""
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
 LONGEST = 8
 """Times its usual pairs, for a block with time to spare."""
