@@ -25,7 +25,7 @@ SOLO_BLOCKS = 5
 SAVE_BLOCKS = 12
 """Of a saved session: four in each state of the machine (see `measure.shaker`)."""
 SAVE_TIMES = 2
-"""Times the usual pairs, since four kernels share them."""
+"""Times the usual pairs, since all kernels share them."""
 
 
 class Partner(Protocol):
@@ -157,8 +157,8 @@ class Kernels:
             longer = lengthened(plan, spec, SAVE_TIMES)
             every = sorted(unit_ns, key=lambda name: (name != INTERPRETER, name))
             return with_kernels(longer, spec, seen, every, unit_ns, some=True)
-        level = self.levels.get(nodeid)
-        stored = level.weights if isinstance(level, Level) else {}
+        level = self._level(nodeid)
+        stored = level.weights if level else {}
         wanted = [name for name in stored if name != CLOCK] or [INTERPRETER]
         return with_kernels(plan, spec, seen, wanted, unit_ns)
 
@@ -171,24 +171,23 @@ class Kernels:
         return Block(head, reference=Reference(names, call_ns))
 
     def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
-        level = self.levels.get(nodeid)
-        return level.work if isinstance(level, Level) else None
+        level = self._level(nodeid)
+        return level.work if level else None
 
     def judges(self, nodeid: str) -> bool:
-        return isinstance(self.levels.get(nodeid), Level)
+        return self._level(nodeid) is not None
 
     def ratios(self, nodeid: str, block: Block) -> LogRatios:
-        level = self.levels[nodeid]
-        assert isinstance(level, Level)
+        level = self._level(nodeid)
+        assert level is not None
         return level.apart(kernel_ratios(block))
 
     def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
-        level = self.levels.get(nodeid)
-        known = level if isinstance(level, Level) else None
+        level = self._level(nodeid)
         allowed = _threshold(spec, self.threshold, THRESHOLD_STORED)
-        if known is None:
+        if level is None:
             return Gate(allowed, tests)
-        return Gate(max(allowed, known.floor), tests, known.blur)
+        return Gate(max(allowed, level.floor), tests, level.blur)
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         if not exhausted and blocks < max(SOLO_BLOCKS, self.least_blocks):
@@ -197,8 +196,12 @@ class Kernels:
         return level if isinstance(level, Ended) else Ended.alone(blocks)
 
     def label(self, nodeid: str) -> str | None:
+        level = self._level(nodeid)
+        return level.label if level else None
+
+    def _level(self, nodeid: str) -> Level | None:
         level = self.levels.get(nodeid)
-        return level.label if isinstance(level, Level) else None
+        return level if isinstance(level, Level) else None
 
 
 def _threshold(spec: Spec, given: float | None, default: float) -> float:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.campaign import Benchmark
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS
 from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.judge.verdicts import Ended
@@ -13,6 +12,7 @@ from pytest_rlperf.launch.fingerprint import comparable
 from pytest_rlperf.measure.kernels import EDITION
 from pytest_rlperf.measure.planning import WAITS_SHARE
 from pytest_rlperf.model.baseline import Accepted, Session, Stored
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
 

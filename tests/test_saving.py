@@ -6,10 +6,9 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.campaign import Benchmark
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.model.baseline import Accepted, Stored
-from pytest_rlperf.model.block import Block, Reference
+from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.result import Failure, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome

@@ -20,9 +20,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, estimate
+from pytest_rlperf.judge.estimate import Estimate, estimate
 from pytest_rlperf.judge.student import t_quantile
-from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.model.verdict import Interval, Outcome
 
 LOOKS = (5, 8, 12, 16, 24, 32, 48)

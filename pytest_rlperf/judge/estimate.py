@@ -18,20 +18,22 @@ from dataclasses import dataclass
 from statistics import NormalDist
 
 from pytest_rlperf.judge.student import t_quantile
-from pytest_rlperf.model.block import Block, LogRatios
+from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios
 
 TRIMMED_SHARE = 1 / 6
 """Cut from each end: one block of six, two of twelve."""
-LEAST_BLOCKS = 3
-"""Fewer have no usable spread."""
 
 
 def log_ratios(block: Block) -> LogRatios:
     """The median resists disturbed slices; only the sums see a slowdown of some calls."""
     assert block.base is not None
-    head, base = block.head.own_ns, block.base.own_ns
-    pairs = [math.log(h / b) for h, b in zip(head, base, strict=True)]
-    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(base)))
+    return paired(block.head.own_ns, block.base.own_ns)
+
+
+def paired(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
+    """The log-ratios of slices that were played in pairs."""
+    pairs = [math.log(h / p) for h, p in zip(head, partner, strict=True)]
+    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(partner)))
 
 
 @dataclass(frozen=True, slots=True)

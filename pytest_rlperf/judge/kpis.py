@@ -10,7 +10,8 @@ import math
 import statistics
 from collections.abc import Callable, Mapping, Sequence
 
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS, Estimate, estimate
+from pytest_rlperf.judge.estimate import Estimate, estimate
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiResult, Metric, Reading, Status
 from pytest_rlperf.model.result import TestResult
 

@@ -1,10 +1,9 @@
 """A test's time in reference units: its ratio to a kernel, or to the mix that tracks it best."""
 
-import math
 import statistics
 from collections.abc import Mapping, Sequence
 
-from pytest_rlperf.judge.estimate import TRIMMED_SHARE
+from pytest_rlperf.judge.estimate import TRIMMED_SHARE, paired
 from pytest_rlperf.model.block import Block, LogRatios
 
 CLOCK = "clock"
@@ -25,17 +24,12 @@ def kernel_ratios(block: Block) -> dict[str, LogRatios]:
     if block.reference is None:
         raise ValueError("this block was measured without the reference kernels")
     head = [own / block.head.calls for own in block.head.own_ns]
-    found = {CLOCK: _ratios(head, [1.0] * len(head))}
+    found = {CLOCK: paired(head, [1.0] * len(head))}
     for kernel in dict.fromkeys(block.reference.kernels):
         pairs = zip(block.reference.kernels, head, block.reference.call_ns, strict=True)
         mine = [(h, k) for name, h, k in pairs if name == kernel]
-        found[kernel] = _ratios([h for h, _ in mine], [k for _, k in mine])
+        found[kernel] = paired([h for h, _ in mine], [k for _, k in mine])
     return found
-
-
-def _ratios(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
-    pairs = [math.log(h / p) for h, p in zip(head, partner, strict=True)]
-    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(partner)))
 
 
 def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_rlperf.judge.decide import Decision
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.verdict import Interval, Outcome, Severity, Verdict
 

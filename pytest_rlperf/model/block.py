@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+LEAST_BLOCKS = 3
+"""Fewer have no usable spread."""
+
 
 @dataclass(frozen=True, slots=True)
 class SideBlock:

@@ -7,7 +7,7 @@ from types import NoneType
 from typing import Any
 
 from pytest_rlperf.model.baseline import Accepted, Session, Stored
-from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.json_file import (
     NUMBER,
@@ -24,8 +24,6 @@ SCHEMA = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
 """Of a log-ratio: a thousandth of a thousandth is far below any noise."""
-LEAST_BLOCKS = 3
-"""Fewer have no usable spread."""
 MOST_LOG_RATIO = 50.0
 """A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
 ANEW = "restore it from version control, or remove it and save again with --rlperf-save"

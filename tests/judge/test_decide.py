@@ -23,8 +23,7 @@ from pytest_rlperf.judge.decide import (
     by_sums,
     decide,
 )
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS
-from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.model.verdict import Outcome
 from tests.factories import examples, noisy_ratios
 

@@ -11,12 +11,12 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.judge.decide import LOOKS
 from pytest_rlperf.judge.estimate import (
-    LEAST_BLOCKS,
     TRIMMED_SHARE,
     Estimate,
     estimate,
     log_ratios,
 )
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from tests.factories import block, examples
 
 RUNS = 2000

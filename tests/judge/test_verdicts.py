@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.judge.decide import Decision
-from pytest_rlperf.judge.estimate import LEAST_BLOCKS
 from pytest_rlperf.judge.verdicts import Ended, severity, verdict_of
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.verdict import Interval, Outcome, Severity, Verdict
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.baseline import Accepted, Session, Stored
-from pytest_rlperf.model.block import LogRatios
-from pytest_rlperf.store.baseline_file import LEAST_BLOCKS, read_module, write_module
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
+from pytest_rlperf.store.baseline_file import read_module, write_module
 from tests.factories import FACTS, a_session, a_stored, examples
 
 NODE = "test_a.py::test_a"
