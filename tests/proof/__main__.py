@@ -28,7 +28,7 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--no-load", action="store_true", help="leave the machine as it is")
     stored = commands.add_parser("sessions", help="measure stored baselines; it goes on, too")
     stored.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")
-    stored.add_argument("--number", type=int, default=sessions.SESSIONS, help="until so many")
+    stored.add_argument("--number", type=int, default=1, help="so many more")
     cross_table = commands.add_parser("cross", help="print the table of stored baselines")
     cross_table.add_argument("file", type=Path)
     table = commands.add_parser("table", help="print the table as markdown")

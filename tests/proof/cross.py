@@ -24,7 +24,8 @@ THRESHOLD = 0.10
 def pairs(sessions: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
     for saved in sessions:
         for later in sessions:
-            if (later.created - saved.created).total_seconds() >= APART_S:
+            apart_s = (later.created - saved.created).total_seconds()
+            if saved.save and not later.save and apart_s >= APART_S:
                 yield saved, later
 
 

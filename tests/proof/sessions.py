@@ -1,5 +1,6 @@
 """Sessions of stored baselines: the same five kinds of work, plain and 25 % slower, saved again and
-again, under load and without, for every save to be compared with every later run.
+again, under load and without, then run again and again, for every save to be compared with every
+run.
 """
 
 from __future__ import annotations
@@ -20,11 +21,22 @@ from .projects import PERF_FILE, UNITS, Change, Workload
 
 WORKS = ("interpreter_calls", "blas_96", "memory_gather_32", "compiled_walk", "mix_of_kinds")
 SLOWER = 0.25
-SESSIONS = 20
-"""Ten that are saved and ten that are compared with them."""
+SAVES = 10
+RUNS = 10
+"""To be compared with the saves."""
 APART_S = 30 * 60
+"""From a save to a run, at least."""
 BUDGET_S = 280
 NAME = "proof"
+
+UNDISTURBED = """
+from pytest_rlperf.measure import shaker
+
+shaker.SHAKES = (None,)
+"""
+"""Makes blocks with all kernels, as in a save, of a machine left alone, as in a comparison: one run
+can be compared with every save, whichever kernels it chose.
+"""
 
 
 @dataclass(frozen=True)
@@ -33,6 +45,7 @@ class Measured:
 
     created: datetime
     load: bool
+    save: bool  # or a run to be compared
     tests: dict[str, Stored]
 
 
@@ -50,14 +63,16 @@ def render_tests() -> str:
     return "\n".join(lines) + "\n"
 
 
-def measure(load: bool, seed: int, pytest: Sequence[str] = gate.PYTEST) -> str:
-    """One session as the line of a file: what was saved, and whether the load ran."""
+def measure(save: bool, load: bool, seed: int, pytest: Sequence[str] = gate.PYTEST) -> str:
+    """One session as the line of a file: what was measured, for what, and whether the load ran."""
     with tempfile.TemporaryDirectory(prefix="proof-") as name:
         folder = Path(name)
         scratch = folder / "scratch"
         scratch.mkdir()
         project = projects.build(folder, Workload(()), Change(), "plain", seed)
         (project.root / PERF_FILE).write_text(render_tests(), encoding="utf-8")
+        if not save:
+            (project.root / "conftest.py").write_text(UNDISTURBED, encoding="utf-8")
         argv = [*pytest, PERF_FILE, "--rlperf", f"--rlperf-save={NAME}"]
         argv += [f"--rlperf-baselines={scratch}", f"--rlperf-budget={BUDGET_S}"]
         with children.running_load(load, seed):
@@ -67,7 +82,7 @@ def measure(load: bool, seed: int, pytest: Sequence[str] = gate.PYTEST) -> str:
         if ended.code != 0 or len(files) != 1:
             raise ValueError(f"the session ended with {ended.code}:\n{ended.tail}")
         saved = json.loads(files[0].read_text(encoding="utf-8"))
-    return json.dumps({"load": load, "saved": saved}, allow_nan=False) + "\n"
+    return json.dumps({"save": save, "load": load, "measured": saved}, allow_nan=False) + "\n"
 
 
 def append(path: Path, line: str) -> None:
@@ -88,15 +103,19 @@ def read(path: Path) -> list[Measured]:
 def _measured(content: dict[str, object]) -> Measured:
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "session.json"
-        file.write_text(json.dumps(content["saved"]), encoding="utf-8")
+        file.write_text(json.dumps(content["measured"]), encoding="utf-8")
         stored = read_module(file)
     tests = {nodeid.rpartition("::")[2]: test for nodeid, test in stored.items()}
     created = next(iter(tests.values())).latest.created
-    return Measured(datetime.fromisoformat(created), bool(content["load"]), tests)
+    at = datetime.fromisoformat(created)
+    return Measured(at, bool(content["load"]), bool(content["save"]), tests)
 
 
-def run(path: Path, number: int = SESSIONS) -> None:
-    """Go on until there are so many, with the load in every other one."""
-    while (done := len(read(path))) < number:
-        append(path, measure(load=done % 2 == 1, seed=done))
-        print(f"session {done + 1} of {number}", flush=True)
+def run(path: Path, number: int) -> None:
+    """Measure so many more, with the load in every other one: first those that are saved."""
+    for _ in range(number):
+        done = len(read(path))
+        if done == SAVES + RUNS:
+            return
+        append(path, measure(save=done < SAVES, load=done % 2 == 1, seed=done))
+        print(f"session {done + 1} of {SAVES + RUNS}", flush=True)
