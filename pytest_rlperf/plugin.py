@@ -37,7 +37,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not config.getoption("rlperf"):
         refuse_lone_options(config)
         return
-    from pytest_rlperf.session import GateSession
+    from pytest_rlperf.run.session import GateSession
 
     try:
         session = GateSession(config, read_settings(config))

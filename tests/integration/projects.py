@@ -79,7 +79,7 @@ import sys
 
 def pytest_collection_modifyitems(config):
     # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
-    campaign = sys.modules.get("pytest_rlperf.campaign")
+    campaign = sys.modules.get("pytest_rlperf.run.campaign")
     if campaign is not None:
         workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
         campaign.Campaign.__init__ = functools.partialmethod(

@@ -18,7 +18,7 @@ FEW_BLOCKS = """
 import sys
 
 def pytest_collection_finish():
-    partners = sys.modules.get("pytest_rlperf.partners")
+    partners = sys.modules.get("pytest_rlperf.run.partners")
     if partners is not None:
         partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3  # the least that can be stored
 """

@@ -8,7 +8,7 @@ SHORT_DEADLINES = """
 import sys
 
 def pytest_collection_modifyitems():
-    campaign = sys.modules.get("pytest_rlperf.campaign")
+    campaign = sys.modules.get("pytest_rlperf.run.campaign")
     if campaign is not None:
         campaign.SCOUT_DEADLINE_S = (4.0, 4.0)
         campaign.BLOCK_DEADLINE_S = 4.0

@@ -101,8 +101,8 @@ QUICK_AND_PATIENT = """
 import sys
 
 def pytest_collection_modifyitems():
-    if "pytest_rlperf.campaign" in sys.modules:
-        sys.modules["pytest_rlperf.campaign"].SOLO_BLOCKS = 1
+    if "pytest_rlperf.run.campaign" in sys.modules:
+        sys.modules["pytest_rlperf.run.campaign"].SOLO_BLOCKS = 1
     if "pytest_rlperf.measure.scout" in sys.modules:
         # On a busy machine the child gets a small share of a core only.
         sys.modules["pytest_rlperf.measure.scout"].BUSY_SHARE = 0.01

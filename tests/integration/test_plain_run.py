@@ -81,12 +81,11 @@ def test_nothing_of_the_gate_is_shown(plain: Ended):
     [
         "numpy",
         "psutil",
-        "pytest_rlperf.campaign",
         "pytest_rlperf.judge",
         "pytest_rlperf.launch",
         "pytest_rlperf.measure",
         "pytest_rlperf.report",
-        "pytest_rlperf.session",
+        "pytest_rlperf.run",
     ],
 )
 def test_no_measuring_module_is_imported(plain: Ended, name: str):

@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rlperf.measure import shaker
 from pytest_rlperf.measure.shaker import COMPUTE, SHAKES, STREAM, shake_of
-from pytest_rlperf.partners import SAVE_BLOCKS
+from pytest_rlperf.run.partners import SAVE_BLOCKS
 
 PARENT = """
 import os, subprocess, sys

@@ -12,7 +12,7 @@ from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.partners import Kernels
+from pytest_rlperf.run.partners import Kernels
 
 from .projects import kind_of
 from .sessions import APART_S, WORKS, Measured

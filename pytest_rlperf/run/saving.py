@@ -4,7 +4,6 @@ import statistics
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from pytest_rlperf.campaign import Benchmark
 from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.judge.verdicts import Ended
@@ -15,6 +14,7 @@ from pytest_rlperf.model.baseline import Accepted, Session, Stored
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.run.campaign import Benchmark
 
 
 def facts_of(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:

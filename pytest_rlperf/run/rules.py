@@ -9,7 +9,7 @@ from pytest_rlperf.judge.kpis import judge_kpis
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.project import Project, check_claims
-from pytest_rlperf.selection import Scope
+from pytest_rlperf.run.selection import Scope
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,7 +23,7 @@ from pytest_rlperf.launch.revision import Revision
 from pytest_rlperf.measure.blocks import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
-from pytest_rlperf.partners import Kernels, Partner
+from pytest_rlperf.run.partners import Kernels, Partner
 
 OWN_WARNING = (
     "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"

@@ -10,8 +10,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.baseline_run import BaselineRun
-from pytest_rlperf.campaign import Benchmark, Campaign
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve, working_state
@@ -23,21 +21,23 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.options import Settings, check_categories
-from pytest_rlperf.partners import THRESHOLD_AGAINST, BaseRevision, Partner
 from pytest_rlperf.project import read_project
-from pytest_rlperf.publishing import Published, publish
 from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.progress import ProgressLine
 from pytest_rlperf.report.sections import render_sections
 from pytest_rlperf.report.terminal import render_failure, render_summary
-from pytest_rlperf.rules import Rules
-from pytest_rlperf.selection import (
+from pytest_rlperf.run.baseline_run import BaselineRun
+from pytest_rlperf.run.campaign import Benchmark, Campaign
+from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
+from pytest_rlperf.run.publishing import Published, publish
+from pytest_rlperf.run.rules import Rules
+from pytest_rlperf.run.selection import (
     is_performance_test,
     repeat_command,
     selected_scope,
     source_hash,
 )
-from pytest_rlperf.staging import staged
+from pytest_rlperf.run.staging import staged
 
 NOTHING_COMPARED = 6
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."

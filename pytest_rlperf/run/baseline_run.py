@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from pytest_rlperf.campaign import Benchmark
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.launch.cache import cache_folder
@@ -15,9 +14,10 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.options import DEFAULT_NAME, Settings
-from pytest_rlperf.partners import THRESHOLD_STORED, Alone, Kernels, Partner
-from pytest_rlperf.saving import facts_of, levels_of, to_store, vanished
-from pytest_rlperf.selection import Scope
+from pytest_rlperf.run.campaign import Benchmark
+from pytest_rlperf.run.partners import THRESHOLD_STORED, Alone, Kernels, Partner
+from pytest_rlperf.run.saving import facts_of, levels_of, to_store, vanished
+from pytest_rlperf.run.selection import Scope
 from pytest_rlperf.store import pending
 from pytest_rlperf.store.baselines import Baselines, check_writable, names_in, save_into
 

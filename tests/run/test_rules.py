@@ -11,8 +11,8 @@ from pytest_rlperf.model.kpi import Kpi, Metric, Status
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.project import Project
-from pytest_rlperf.rules import Rules
-from pytest_rlperf.selection import Scope
+from pytest_rlperf.run.rules import Rules
+from pytest_rlperf.run.selection import Scope
 from tests.factories import a_test, block, run_result, verdict
 
 DAY = datetime.date(2030, 1, 31)

@@ -11,7 +11,7 @@ from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.partners import (
+from pytest_rlperf.run.partners import (
     SAVE_BLOCKS,
     SAVE_TIMES,
     SOLO_BLOCKS,

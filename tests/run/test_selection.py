@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.selection import Scope, selected_scope, source_hash
+from pytest_rlperf.run.selection import Scope, selected_scope, source_hash
 
 BENCHMARK = """
 def test_one(rlperf):

@@ -16,7 +16,7 @@ from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import Failure, TestResult
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.partners import Partner, side_block
+from pytest_rlperf.run.partners import Partner, side_block
 
 SCOUT_DEADLINE_S = (30.0, 120.0)
 """At least and at most, for one test; the budget decides between them."""

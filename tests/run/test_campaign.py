@@ -10,17 +10,6 @@ from typing import Any, cast
 
 import pytest
 
-from pytest_rlperf.campaign import (
-    BLOCK_DEADLINE_S,
-    FAIR_SHARE,
-    LATE,
-    SCOUT_DEADLINE_S,
-    SCOUT_SHARE,
-    SLOWEST,
-    STARTUP_S,
-    Benchmark,
-    Campaign,
-)
 from pytest_rlperf.judge.decide import LOOKS
 from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
@@ -34,7 +23,18 @@ from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.partners import (
+from pytest_rlperf.run.campaign import (
+    BLOCK_DEADLINE_S,
+    FAIR_SHARE,
+    LATE,
+    SCOUT_DEADLINE_S,
+    SCOUT_SHARE,
+    SLOWEST,
+    STARTUP_S,
+    Benchmark,
+    Campaign,
+)
+from pytest_rlperf.run.partners import (
     SAVE_BLOCKS,
     SOLO_BLOCKS,
     Alone,

@@ -1,0 +1,1 @@
+"""One run of `pytest --rlperf`, from the selected tests to their verdicts and files."""
