@@ -151,11 +151,12 @@ class Blocks:
         kind = shaker.shake_of(index, len(cores))
         if kind is not None:
             neighbour = self._cores_of(index + 1, 1)
-            yield self._beside(shaker.__file__, kind, str(os.getpid()), cores=neighbour)
+            yield self._beside(shaker.__file__, kind, cores=neighbour)
 
     def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
+        """A process that is told its parent: it may be an orphan before it could ask."""
         return Process(
-            [sys.executable, "-I", "-S", script, *arguments],
+            [sys.executable, "-I", "-S", script, *arguments, str(os.getpid())],
             env=os.environ,
             cwd=str(self._stage.folder),
             cores=cores,
