@@ -51,11 +51,7 @@ class BaseTree:
     path: Path  # counterpart of the repository's top level
     root: Path  # counterpart of pytest's root folder
     head: Repository
-    revision: Revision
-    fresh: bool  # laid out by this run, not found in the cache
-    built: bool  # `rlperf_build` ran in it, now or when it was laid out
     notices: tuple[str, ...]
-    overlaid: tuple[str, ...]  # files taken from head, relative to `path`
     _slot: slots.Slot = field(repr=False, compare=False)
 
     def counterpart(self, path: Path) -> Path:
@@ -92,8 +88,7 @@ def _filled(
     slot: slots.Slot, head: Repository, revision: Revision, overlay: list[Path], build: str | None
 ) -> BaseTree:
     checkout = Checkout(head.top, revision, slot.beside(INDEX))
-    fresh = not (slot.beside(COMPLETE).exists() and slot.path.is_dir())
-    if fresh:
+    if not (slot.beside(COMPLETE).exists() and slot.path.is_dir()):
         _write_afresh(slot, checkout, head.prefix, build)
     placed = _placed(head, overlay)
     generated = _generated(head.top, slot, checkout)
@@ -104,11 +99,7 @@ def _filled(
         path=slot.path,
         root=slot.path / head.prefix,
         head=head,
-        revision=revision,
-        fresh=fresh,
-        built=build is not None,
         notices=_notices(checkout),
-        overlaid=tuple(sorted({**generated, **placed})),
         _slot=slot,
     )
 
