@@ -14,10 +14,10 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.options import DEFAULT_NAME, Settings
-from pytest_rlperf.run.campaign import Benchmark
 from pytest_rlperf.run.partners import THRESHOLD_STORED, Alone, Kernels, Partner
 from pytest_rlperf.run.saving import facts_of, levels_of, to_store, vanished
 from pytest_rlperf.run.selection import Scope
+from pytest_rlperf.run.track import Benchmark
 from pytest_rlperf.store import pending
 from pytest_rlperf.store.baselines import Baselines, check_writable, names_in, save_into
 

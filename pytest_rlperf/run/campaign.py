@@ -1,80 +1,25 @@
 """The loop of a run: scout, measure blocks, judge, until every test is decided or time is up."""
 
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import fields, replace
 from functools import reduce
 from typing import Any
 
-from pytest_rlperf.judge.decide import Decision, Gate, decide
+from pytest_rlperf.judge.decide import Gate, decide
 from pytest_rlperf.judge.verdicts import Ended, verdict_of
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
-from pytest_rlperf.measure.pair import SideRun, State
 from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthened, times_for
-from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
-from pytest_rlperf.model.result import Failure, TestResult
-from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.partners import Partner, side_block
+from pytest_rlperf.run.track import Benchmark, Track
 
-SCOUT_DEADLINE_S = (30.0, 120.0)
-"""At least and at most, for one test; the budget decides between them."""
-BLOCK_DEADLINE_S = 20.0
-SLOWEST = 20
-"""A test of a block gets this time, and this many times what it should take."""
-LATE = 3
-"""Near the end of the budget it still gets this many times what it should take."""
 FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
-STARTUP_S = 120.0
 SCOUT_SHARE = 0.6
 """Of the budget, for the scouts of a suite too large for it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Benchmark:
-    """A selected test."""
-
-    nodeid: str
-    spec: Spec
-    source_hash: str
-    repeat_command: str
-
-
-@dataclass(slots=True)
-class Track:
-    """What is known of one benchmark so far."""
-
-    benchmark: Benchmark
-    least_blocks: int = 0  # wanted even if it is decided sooner
-    plan: Plan | None = None
-    seen: Scouted | None = None
-    scouted_s: float = 0.0  # fixtures and calls of the scout
-    spent_s: float = 0.0  # in blocks
-    steps: int | None = None
-    first_call_ns: float | None = None  # head's
-    blocks: list[Block] = field(default_factory=list)
-    ratios: list[LogRatios] = field(default_factory=list)
-    decision: Decision | None = None
-    ended: Ended | None = None  # why it left the campaign without a decision
-    other_work: Ended | None = None  # not comparable; still measured where it is to be saved
-    failure: Failure | None = None
-    skipped: str | None = None
-    imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
-
-    @property
-    def block_s(self) -> float:
-        """What a block of it takes, as seen so far."""
-        return self.spent_s / len(self.blocks) if self.blocks else self.scouted_s
-
-    @property
-    def open(self) -> bool:
-        if self.ended or self.failure or self.skipped is not None:
-            return False
-        undecided = self.decision is None or self.decision.outcome is None
-        wanted = undecided and self.other_work is None
-        return wanted or len(self.blocks) < self.least_blocks
 
 
 class Campaign:
@@ -86,20 +31,16 @@ class Campaign:
         blocks: Blocks,
         *,
         partner: Partner,
-        budget_s: float,
+        budget: Budget,
         cores: int,
-        begun: float,
         show: Callable[[Progress], None],
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self._blocks = blocks
         self._partner = partner
-        self._budget_s = budget_s
+        self._budget = budget
         self._cores = cores
         self._show = show
-        self._clock = clock
-        self._begun = begun
         self._interrupted = False
 
     def run(self) -> None:
@@ -108,7 +49,7 @@ class Campaign:
         try:
             self._scout()
             index = 1
-            while (tasks := self._tasks()) and self._left_s() > 0:
+            while (tasks := self._tasks()) and self._budget.left_s() > 0:
                 self._run_block(index, tasks)
                 index += 1
             self._interrupted = False
@@ -122,38 +63,39 @@ class Campaign:
     # -- blocks ---------------------------------------------------------------------------
 
     def _scout(self) -> None:
-        tasks = [
-            Task(t.benchmark.nodeid, None, t.benchmark.spec.threads, self._scout_deadline())
-            for t in self.tracks.values()
-        ]
-        for played in self._blocks.run(0, tasks, tasks, self._startup_s()):
+        deadline_s = self._budget.scout_deadline_s()
+        benchmarks = [track.benchmark for track in self.tracks.values()]
+        tasks = [Task(b.nodeid, None, b.spec.threads, deadline_s) for b in benchmarks]
+        for played in self._blocks.run(0, tasks, tasks, self._budget.startup_deadline_s()):
             self._take_scout(self.tracks[played.nodeid], played)
-            self._report()
-            if self._left_s() <= (1 - SCOUT_SHARE) * self._budget_s:
+            self._show_progress()
+            if self._budget.left_s() <= (1 - SCOUT_SHARE) * self._budget.seconds:
                 break  # what was scouted shall be measured too
 
     def _run_block(self, index: int, tasks: list[Task]) -> None:
-        for played in self._blocks.run(index, tasks, self._open_tasks(), self._startup_s()):
+        startup_s = self._budget.startup_deadline_s()
+        for played in self._blocks.run(index, tasks, self._open_tasks(), startup_s):
             self._take_block(self.tracks[played.nodeid], played)
-            if self._left_s() <= 0:
+            if self._budget.left_s() <= 0:
                 break
         for track in self.tracks.values():
             if track.open and track.blocks:
                 self._judge(track, exhausted=False)
-        self._report(index)
+        self._show_progress(index)
 
     def _open_tasks(self) -> list[Task]:
         return [self._task(t, t.plan) for t in self.tracks.values() if t.open and t.plan]
 
     def _task(self, track: Track, plan: Plan) -> Task:
         b = track.benchmark
-        return Task(b.nodeid, plan, b.spec.threads, self._block_deadline(track, plan))
+        deadline_s = self._budget.block_deadline_s(track.expected_s(plan))
+        return Task(b.nodeid, plan, b.spec.threads, deadline_s)
 
     def _tasks(self) -> list[Task]:
         """The open ones, but none that does not fit into what is left, and none that has had more
         than its share of time: one slow test would leave all others without the blocks they need.
         """
-        left_s = self._left_s()
+        left_s = self._budget.left_s()
         tasks = [t for t in self._open_tasks() if self.tracks[t.nodeid].block_s <= left_s]
         spent_s = {task.nodeid: self.tracks[task.nodeid].spent_s for task in tasks}
         share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(tasks))
@@ -170,27 +112,10 @@ class Campaign:
             self._task(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
         ]
 
-    def _block_deadline(self, track: Track, plan: Plan) -> float:
-        """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
-        assert track.seen is not None
-        expected_s = track.scouted_s + block_seconds(plan, track.seen)
-        most_s = max(LATE * expected_s, self._left_s())
-        return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)
-
-    def _startup_s(self) -> float:
-        return min(STARTUP_S, BLOCK_DEADLINE_S + max(0.0, self._left_s()))
-
-    def _left_s(self) -> float:
-        return self._budget_s - (self._clock() - self._begun)
-
-    def _scout_deadline(self) -> float:
-        least, most = SCOUT_DEADLINE_S
-        return max(least, min(most, self._budget_s))
-
     # -- taking what a block gave -----------------------------------------------------------
 
     def _take_scout(self, track: Track, played: Played) -> None:
-        if not self._both_ran(track, played.runs):
+        if not track.both_ran(played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
         tests = facts if self._partner.tests else facts[:1]
@@ -205,7 +130,7 @@ class Campaign:
 
     def _take_block(self, track: Track, played: Played) -> None:
         track.spent_s += played.seconds
-        if not self._both_ran(track, played.runs):
+        if not track.both_ran(played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
         if not self._check_work(track, facts):
@@ -217,31 +142,6 @@ class Campaign:
         track.blocks.append(block)
         if self._judges(track):
             track.ratios.append(self._partner.ratios(track.benchmark.nodeid, block))
-
-    def _both_ran(self, track: Track, runs: Sequence[SideRun]) -> bool:
-        """Sort out what ended before it was measured: head's trouble is the test's failure."""
-        head = runs[0]
-        base = runs[1] if len(runs) > 1 else None
-        wrong = [run for run in runs if run.state is State.WRONG_COPY]
-        if base is not None and base.state is not State.RAN:
-            track.ended = Ended.of_base(base.state, _cause(base))
-        if wrong:
-            track.failure = Failure(wrong[0].text)
-        elif head.state is State.SKIPPED:
-            track.skipped = head.text
-        elif head.state is State.UNMEASURED:
-            track.failure = Failure(
-                "this test returned without calling the rlperf or benchmark fixture, so there is "
-                "nothing to judge; call it in the test, or take the fixture and the marker away."
-            )
-        elif head.state not in (State.RAN, State.ABANDONED):
-            track.failure = Failure(head.text, head.sections)
-        elif track.open and any(run.facts is None for run in runs):
-            track.failure = Failure(
-                "the measured function raised and the test caught it, so there is nothing to "
-                "time; measure a call that returns."
-            )
-        return track.open
 
     def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
         work = self._partner.work(track.benchmark.nodeid, _second(facts))
@@ -287,7 +187,7 @@ class Campaign:
             spec=b.spec,
             verdict=verdict,
             blocks=tuple(track.blocks),
-            log_ratios=_judged(track),
+            log_ratios=track.judged,
             plan=track.plan,
             steps=track.steps,
             first_call_ns=track.first_call_ns,
@@ -304,7 +204,7 @@ class Campaign:
         if label := self._partner.label(track.benchmark.nodeid):
             yield label
 
-    def _report(self, blocks: int = 0) -> None:
+    def _show_progress(self, blocks: int = 0) -> None:
         still_open = [t for t in self.tracks.values() if t.open]
         widths = [
             t.decision.interval.width / 2 for t in still_open if t.decision and t.decision.interval
@@ -315,18 +215,10 @@ class Campaign:
                 tests=len(self.tracks),
                 blocks=blocks,
                 widest=max(widths, default=None),
-                elapsed_s=self._clock() - self._begun,
-                budget_s=self._budget_s,
+                elapsed_s=self._budget.elapsed_s(),
+                budget_s=self._budget.seconds,
             )
         )
-
-
-def _cause(run: SideRun) -> str:
-    """Of a process that ended or hangs the first line says how; its last words tell more only
-    where pytest itself gave up, at a conftest that does not load, and shows the error.
-    """
-    lost = run.state in (State.CRASHED, State.HUNG) and "\nE  " not in run.text
-    return run.text.partition("\n")[0] if lost else run.text
 
 
 def _scouted(facts: Mapping[str, Any]) -> Scouted:
@@ -335,8 +227,3 @@ def _scouted(facts: Mapping[str, Any]) -> Scouted:
 
 def _second(facts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
     return facts[1] if len(facts) > 1 else None
-
-
-def _judged(track: Track) -> tuple[float, ...]:
-    sums = track.decision is not None and track.decision.by_sums
-    return tuple(ratios.total if sums else ratios.median for ratios in track.ratios)

@@ -14,7 +14,7 @@ from pytest_rlperf.model.baseline import Accepted, Session, Stored
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.run.campaign import Benchmark
+from pytest_rlperf.run.track import Benchmark
 
 
 def facts_of(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:

@@ -3,8 +3,7 @@
 import datetime
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -19,17 +18,19 @@ from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
+from pytest_rlperf.model.verdict import COMPARED
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
-from pytest_rlperf.report.kpis import render_kpi_alerts
+from pytest_rlperf.report.header import render_header
 from pytest_rlperf.report.progress import ProgressLine
 from pytest_rlperf.report.sections import render_sections
-from pytest_rlperf.report.terminal import render_failure, render_summary
+from pytest_rlperf.report.terminal import render_summary
 from pytest_rlperf.run.baseline_run import BaselineRun
-from pytest_rlperf.run.campaign import Benchmark, Campaign
+from pytest_rlperf.run.budget import Budget
+from pytest_rlperf.run.campaign import Campaign
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
 from pytest_rlperf.run.publishing import Published, publish
+from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.rules import Rules
 from pytest_rlperf.run.selection import (
     is_performance_test,
@@ -38,16 +39,10 @@ from pytest_rlperf.run.selection import (
     source_hash,
 )
 from pytest_rlperf.run.staging import staged
+from pytest_rlperf.run.track import Benchmark
 
 NOTHING_COMPARED = 6
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
-LETTERS = {
-    Outcome.ACCEPTED: "a",
-    Outcome.INCONCLUSIVE: "?",
-    Outcome.INCOMPARABLE: "≠",
-    Outcome.NO_BASELINE: "-",
-}
-OUTCOME_PROPERTY = "rlperf_outcome"
 
 
 class GateSession:
@@ -116,7 +111,7 @@ class GateSession:
         collected = not session.testsfailed
         cores = available_cores()
         line = ProgressLine(session.config.get_terminal_writer()._file)
-        begun = time.monotonic()
+        budget = Budget(self._settings.budget_s, time.monotonic())
         benchmarks = [self._benchmark(item) for item in session.items]
         facts = fingerprint(cores, {n: s.threads for n, s in self._specs.items()})
         partner: Partner = BaseRevision(self._settings.threshold)
@@ -130,9 +125,8 @@ class GateSession:
                 benchmarks,
                 Blocks(stage),
                 partner=partner,
-                budget_s=self._settings.budget_s,
+                budget=budget,
                 cores=len(cores),
-                begun=begun,
                 show=line.show,
             )
             interrupted = True
@@ -141,9 +135,9 @@ class GateSession:
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
-                seconds = time.monotonic() - begun
+                seconds = budget.elapsed_s()
                 self._run = self._result(campaign.results(), facts, seconds, interrupted)
-                self._report_all(session, self._run)
+                report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
@@ -176,46 +170,8 @@ class GateSession:
 
     # -- reporting ----------------------------------------------------------------------------
 
-    def _report_all(self, session: pytest.Session, run: RunResult) -> None:
-        items = {item.nodeid: item for item in session.items}
-        for test in run.tests:
-            with _logged(items[test.nodeid]):
-                for report in self._reports(items[test.nodeid], test):
-                    session.config.hook.pytest_runtest_logreport(report=report)
-
-    def _reports(self, item: pytest.Item, test: TestResult) -> list[pytest.TestReport]:
-        outcome, text = self._outcome(item, test)
-        seconds = sum(sum(block.head.wall_ns) for block in test.blocks) / 1e9
-        verdict = [(OUTCOME_PROPERTY, test.verdict.outcome.value)]
-        sections = list(test.failure.sections) if test.failure else []
-        return [
-            _report(item, "passed", None, "setup", [], 0.0, []),
-            _report(item, outcome, text, "call", sections, seconds, verdict),
-            # JUnit takes the properties of a test from its last report.
-            _report(item, "passed", None, "teardown", [], 0.0, verdict),
-        ]
-
-    def _outcome(self, item: pytest.Item, test: TestResult) -> tuple[str, object]:
-        if test.skipped is not None:
-            path, line, _ = item.location
-            return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
-        assert self._run is not None
-        texts = render_kpi_alerts(self._run, test.nodeid)
-        if test.verdict.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (
-            self._strict and test.verdict.outcome in UNSURE
-        ):
-            texts.insert(0, render_failure(test, self._run.against))
-        return ("failed", "\n".join(texts)) if texts else ("passed", None)
-
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
-        found = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
-        if report.when != "call" or not report.passed or found is None:
-            return None
-        outcome = Outcome(str(found))
-        if outcome in LETTERS:
-            word = outcome.value.replace("_", " ")
-            return word, LETTERS[outcome], word.upper()
-        return None
+        return status_of(report)
 
     def pytest_report_header(self) -> str:
         s = self._settings
@@ -224,9 +180,7 @@ class GateSession:
         else:
             allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
             partner = f"against {self._against}, allowed {format_percent(allowed)}"
-        cores = available_cores()
-        pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
-        return f"rlperf: {partner}, budget {s.budget_s:.0f} s, {pinned}"
+        return f"rlperf: {render_header(partner, s.budget_s, available_cores())}"
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
@@ -290,44 +244,3 @@ def _refuse_xdist(config: pytest.Config) -> None:
             "measuring and pytest-xdist's -n exclude each other, since parallel tests disturb each "
             "other's time; run with -n 0, or without -n."
         )
-
-
-@contextmanager
-def _logged(item: pytest.Item) -> Iterator[None]:
-    hook = item.config.hook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    yield
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
-
-
-def _report(
-    item: pytest.Item,
-    outcome: str,
-    longrepr: object,
-    when: str,
-    sections: list[tuple[str, str]],
-    seconds: float,
-    properties: Sequence[tuple[str, object]],
-) -> pytest.TestReport:
-    return pytest.TestReport(
-        nodeid=item.nodeid,
-        location=item.location,
-        keywords=dict.fromkeys(item.keywords, 1),
-        outcome=outcome,  # type: ignore[arg-type]
-        longrepr=longrepr,  # type: ignore[arg-type]
-        when=when,  # type: ignore[arg-type]
-        sections=sections,
-        duration=seconds,
-        user_properties=[*item.user_properties, *properties],
-    )
-
-
-def _spans(cores: tuple[int, ...]) -> str:
-    """0, 1, 2, 5 → "0-2,5"."""
-    spans: list[list[int]] = []
-    for core in cores:
-        if spans and core == spans[-1][-1] + 1:
-            spans[-1].append(core)
-        else:
-            spans.append([core])
-    return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)

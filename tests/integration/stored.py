@@ -15,11 +15,10 @@ from .projects import CONFTEST, Ended, Project, Workshop
 COARSE = "--rlperf-threshold=300%"
 
 FEW_BLOCKS = """
-import sys
+def pytest_configure(config):
+    if config.getoption("rlperf"):
+        from pytest_rlperf.run import partners
 
-def pytest_collection_finish():
-    partners = sys.modules.get("pytest_rlperf.run.partners")
-    if partners is not None:
         partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3  # the least that can be stored
 """
 

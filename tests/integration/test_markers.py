@@ -98,14 +98,14 @@ def test_child(rlperf):
 """
 
 QUICK_AND_PATIENT = """
-import sys
+def pytest_configure(config):
+    from pytest_rlperf.measure import scout
 
-def pytest_collection_modifyitems():
-    if "pytest_rlperf.run.campaign" in sys.modules:
-        sys.modules["pytest_rlperf.run.campaign"].SOLO_BLOCKS = 1
-    if "pytest_rlperf.measure.scout" in sys.modules:
-        # On a busy machine the child gets a small share of a core only.
-        sys.modules["pytest_rlperf.measure.scout"].BUSY_SHARE = 0.01
+    scout.BUSY_SHARE = 0.01  # on a busy machine the child gets a small share of a core only
+    if config.getoption("rlperf"):
+        from pytest_rlperf.run import partners
+
+        partners.SOLO_BLOCKS = 1
 """
 
 

@@ -11,8 +11,8 @@ from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.result import Failure, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.run.campaign import Benchmark
 from pytest_rlperf.run.saving import facts_of, levels_of, to_store, vanished
+from pytest_rlperf.run.track import Benchmark
 from tests.factories import a_stored, a_test, run_result, side, verdict
 
 NODE = "test_a.py::test_a"

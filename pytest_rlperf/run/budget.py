@@ -1,0 +1,42 @@
+"""The time of a run: what is left of it, and how long its parts may take at most."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+SCOUT_DEADLINE_S = (30.0, 120.0)
+"""At least and at most, for one test; the budget decides between them."""
+BLOCK_DEADLINE_S = 20.0
+SLOWEST = 20
+"""A test of a block gets this time, and this many times what it should take."""
+LATE = 3
+"""Near the end of the budget it still gets this many times what it should take."""
+STARTUP_S = 120.0
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """So many seconds from a moment of the clock."""
+
+    seconds: float
+    begun: float
+    clock: Callable[[], float] = time.monotonic
+
+    def elapsed_s(self) -> float:
+        return self.clock() - self.begun
+
+    def left_s(self) -> float:
+        """Below zero where the last block took longer."""
+        return self.seconds - self.elapsed_s()
+
+    def startup_deadline_s(self) -> float:
+        return min(STARTUP_S, BLOCK_DEADLINE_S + max(0.0, self.left_s()))
+
+    def scout_deadline_s(self) -> float:
+        least, most = SCOUT_DEADLINE_S
+        return max(least, min(most, self.seconds))
+
+    def block_deadline_s(self, expected_s: float) -> float:
+        """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
+        most_s = max(LATE * expected_s, self.left_s())
+        return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)
