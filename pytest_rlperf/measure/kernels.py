@@ -17,8 +17,8 @@ from typing import Any
 EDITION = 1
 
 INTERPRETER, COMPILED, STRIDE = "interpreter", "compiled", "stride"
-BLAS, GATHER = "blas", "gather"
-NEED_NUMPY = frozenset({BLAS, GATHER})
+BLAS, CHAIN, GATHER = "blas", "chain", "gather"
+NEED_NUMPY = frozenset({BLAS, CHAIN, GATHER})
 NAMES = frozenset({INTERPRETER, COMPILED, STRIDE}) | NEED_NUMPY
 
 Kernel = Callable[[], Any]
@@ -28,6 +28,8 @@ STATES = 256
 SMALL = 127
 MATRIX = 96
 PRODUCTS = 1
+LINKS = 2048
+CHAINS = 6
 MEMORY_BYTES = 32 << 20
 STEP_BYTES = 8256
 """Another page and another cache line every time: no prefetcher follows."""
@@ -44,7 +46,7 @@ def make_kernels() -> dict[str, Kernel]:
     """Fresh kernels with their own data, about 50 µs a call each."""
     kernels = {INTERPRETER: make_interpreter(), COMPILED: exponentiate, STRIDE: make_stride()}
     with suppress(ImportError):
-        kernels |= {BLAS: make_blas(), GATHER: make_gather()}
+        kernels |= {BLAS: make_blas(), CHAIN: make_chain(), GATHER: make_gather()}
     return kernels
 
 
@@ -112,6 +114,22 @@ def make_gather() -> Kernel:
         return np.take(data, order[next(rows)], out=out, mode="clip")
 
     return gather
+
+
+def make_chain() -> Kernel:
+    """Every sum waits for the one before it: what other kernels lose to a neighbour on the same
+    core, code that waits for itself does not.
+    """
+    import numpy as np
+
+    sums = np.zeros(LINKS)
+
+    def accumulate() -> Any:
+        for _ in range(CHAINS):
+            np.add.accumulate(sums, out=sums)
+        return sums
+
+    return accumulate
 
 
 def make_blas() -> Kernel:

@@ -13,6 +13,7 @@ from pytest_rlperf.measure.kernels import (
     NEED_NUMPY,
     exponentiate,
     make_blas,
+    make_chain,
     make_gather,
     make_interpreter,
     make_kernels,
@@ -25,6 +26,8 @@ CONSTANTS = {
     "SMALL": 127,
     "MATRIX": 96,
     "PRODUCTS": 1,
+    "LINKS": 2048,
+    "CHAINS": 6,
     "MEMORY_BYTES": 33_554_432,
     "STEP_BYTES": 8256,
     "PASSES": 2,
@@ -72,6 +75,13 @@ def test_the_blas_kernel_has_the_same_product():
     assert product.shape == (96, 96)
     assert product.sum() == pytest.approx(221_192.000_868_149_8, rel=1e-9)
     assert product[3, 5] == pytest.approx(0.200_944_401_379_123_92, rel=1e-9)
+
+
+def test_the_chain_kernel_stays_at_zero_and_in_place():
+    pytest.importorskip("numpy")
+    kernel = make_chain()
+    assert kernel() is kernel()  # anything but zeros would grow, or become slow as it underflows
+    assert (kernel().shape, kernel().any()) == ((2048,), False)
 
 
 def test_all_of_them_are_made():
