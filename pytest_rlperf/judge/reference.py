@@ -1,7 +1,8 @@
 """A test's time in reference units: its ratio to a kernel, or to the mix that tracks it best."""
 
+import math
 import statistics
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from pytest_rlperf.judge.estimate import TRIMMED_SHARE, paired
 from pytest_rlperf.model.block import Block, LogRatios
@@ -11,6 +12,10 @@ CLOCK = "clock"
 
 KernelRatios = Mapping[str, LogRatios]
 Weights = Mapping[str, float]
+Rows = Sequence[Sequence[float]]
+"""Log-ratios, blocks by kernels."""
+Mix = Mapping[int, float]
+"""Weights by the kernel's place in a row."""
 
 SMALL_WEIGHT = 0.1
 """A kernel of less weight is not worth the slices it takes."""
@@ -46,14 +51,15 @@ def fit_weights(
     """The kernel, or the mix of kernels, whose ratio varied least over the blocks.
 
     The blocks must have seen the machine in several states, or there is nothing to learn from. A
-    mix has more freedom to fit noise, so it must be clearly better than the best of its parts.
+    mix has more freedom to fit noise, so it must be clearly better than the best kernel, and in
+    blocks that it was not fitted to.
     """
     names = sorted(set.intersection(*(set(block) for block in blocks)) - besides)
-    covariance = _covariance(_telling([[b[n].median for n in names] for b in blocks]))
-    best = min(range(len(names)), key=lambda i: covariance[i][i])
-    mix = _best_mix(covariance)
-    better = _variance(covariance, mix) < CLEARLY_BETTER**2 * covariance[best][best]
-    return {names[i]: weight for i, weight in mix.items()} if better else {names[best]: 1.0}
+    rows = [[block[name].median for name in names] for block in blocks]
+    best, mix = _best_kernel(rows), _best_mix(rows)
+    if _unforeseen(rows, _best_mix) >= CLEARLY_BETTER * _unforeseen(rows, lambda _: best):
+        mix = best
+    return {names[i]: weight for i, weight in mix.items()}
 
 
 def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
@@ -63,7 +69,25 @@ def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
     return statistics.stdev(combined(block, weights).median for block in blocks)
 
 
-def _telling(rows: Sequence[Sequence[float]]) -> list[Sequence[float]]:
+def _unforeseen(rows: Rows, fit: Callable[[Rows], Mix]) -> float:
+    """How far a block lies off the others, in the mix that those call for: root mean square over
+    all blocks but the wildest, which would decide alone.
+    """
+    off = []
+    for i, row in enumerate(rows):
+        others = [*rows[:i], *rows[i + 1 :]]
+        mix = fit(others)
+        centre = statistics.median(_mixed(other, mix) for other in others)
+        off.append(abs(_mixed(row, mix) - centre))
+    kept = sorted(off)[: len(off) - math.ceil(len(off) * TRIMMED_SHARE)]
+    return math.sqrt(statistics.fmean(x * x for x in kept))
+
+
+def _mixed(row: Sequence[float], mix: Mix) -> float:
+    return sum(weight * row[i] for i, weight in mix.items())
+
+
+def _telling(rows: Rows) -> Rows:
     """Of blocks by kernels, those that tell kernels apart. Where the ratios to all of them are off
     in one direction, the test itself had good or bad luck; one such block, far off, would favour
     whichever kernel happened to be off the other way.
@@ -77,19 +101,21 @@ def _telling(rows: Sequence[Sequence[float]]) -> list[Sequence[float]]:
     return sorted(rows, key=own_luck)[: len(rows) - int(len(rows) * TRIMMED_SHARE)]
 
 
-def _covariance(rows: Sequence[Sequence[float]]) -> list[list[float]]:
-    columns = list(zip(*rows, strict=True))
+def _covariance(rows: Rows) -> list[list[float]]:
+    columns = list(zip(*_telling(rows), strict=True))
     return [[statistics.covariance(a, b) for b in columns] for a in columns]
 
 
-def _variance(covariance: Sequence[Sequence[float]], mix: Mapping[int, float]) -> float:
-    return sum(a * b * covariance[i][j] for i, a in mix.items() for j, b in mix.items())
+def _best_kernel(rows: Rows) -> Mix:
+    covariance = _covariance(rows)
+    return {min(range(len(covariance)), key=lambda i: covariance[i][i]): 1.0}
 
 
-def _best_mix(covariance: Sequence[Sequence[float]]) -> dict[int, float]:
-    """Weights by place. Without those that are too small the others are fitted anew: to stretch
-    them would make the mix bear a neighbour differently.
+def _best_mix(rows: Rows) -> Mix:
+    """Without the kernels whose weight is too small the others are fitted anew: to stretch them
+    would make the mix bear a neighbour differently.
     """
+    covariance = _covariance(rows)
     kept = list(range(len(covariance)))
     while True:
         part = [[covariance[i][j] for j in kept] for i in kept]
