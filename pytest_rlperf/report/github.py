@@ -1,12 +1,13 @@
 """What GitHub Actions shows of a run: annotations at the tests, and the job's summary."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.terminal import render_failure, worst_first
 
@@ -24,25 +25,34 @@ class Place(NamedTuple):
 def render_annotations(
     run: RunResult, places: Mapping[str, Place], environ: Mapping[str, str]
 ) -> list[str]:
-    """A workflow command for each regression, worst first: GitHub shows ten of a step."""
+    """A workflow command for each regression and KPI alert, worst test first: GitHub shows ten of
+    a step.
+    """
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
-    slower = (test for test in run.tests if test.verdict.outcome is Outcome.REGRESSED)
     folder = environ.get("GITHUB_WORKSPACE", "")
     return [
-        _annotation(test, places.get(test.nodeid), folder, run.against)
-        for test in sorted(slower, key=worst_first)
+        _annotation(f"{what}: {test.nodeid}", text, places.get(test.nodeid), folder)
+        for test in sorted(run.tests, key=worst_first)
+        for what, text in _complaints(test, run)
     ]
 
 
-def _annotation(test: TestResult, place: Place | None, folder: str, against: str | None) -> str:
+def _complaints(test: TestResult, run: RunResult) -> Iterator[tuple[str, str]]:
+    if test.verdict.outcome is Outcome.REGRESSED:
+        yield "Slower", render_failure(test, run.against)
+    for text in render_kpi_alerts(run, test.nodeid):
+        yield "KPI alert", text
+
+
+def _annotation(title: str, text: str, place: Place | None, folder: str) -> str:
     where = {}
     if place is not None:
         where["file"] = _relative(place.file, folder)
         where |= {} if place.line is None else {"line": str(place.line)}
-    where["title"] = f"Slower: {test.nodeid}"
+    where["title"] = title
     properties = ",".join(f"{name}={_property(value)}" for name, value in where.items())
-    return f"::error {properties}::{_data(render_failure(test, against))}"
+    return f"::error {properties}::{_data(text)}"
 
 
 def _relative(file: Path, folder: str) -> str:

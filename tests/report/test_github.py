@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.verdict import Outcome, Severity
 from pytest_rlperf.report.github import (
     SUMMARY_BYTES,
@@ -36,6 +37,19 @@ def test_a_regression_is_annotated_where_the_test_is_written():
         "allowed +5.0 %25%0A  why: 100 %25 sure%0A"
     )
     assert found.endswith("%0A  repeat: pytest --rlperf test_a.py::test_a")
+
+
+def test_a_kpi_alert_is_annotated_too_after_a_regression_of_the_same_test():
+    step = next(kpi for kpi in BUILT_IN if kpi.name == "environment_step")
+    reading = Reading(7.25, 7.2, 7.3, 5)
+    alert = KpiResult(step, Status.ALERT, "beyond the alert", "test_a.py::test_a", reading)
+    fast = a_test("test_b.py::test_b", verdict=verdict(Outcome.UNCHANGED))
+    run = run_result(fast, slower(), kpis=(alert,))
+    first, second = render_annotations(run, {}, ON_GITHUB)
+    assert first.startswith("::error title=Slower%3A test_a.py")
+    assert second.startswith(
+        "::error title=KPI alert%3A test_a.py%3A%3Atest_a::KPI ALERT: environment_step is 7.25"
+    )
 
 
 @pytest.mark.parametrize(
