@@ -1,6 +1,5 @@
 """From a pytest session to a stage: both trees, the workers' arguments, their caches."""
 
-import json
 import os
 import random
 import secrets
@@ -10,7 +9,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -23,24 +21,8 @@ from pytest_rlperf.launch.revision import Revision
 from pytest_rlperf.measure.blocks import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
+from pytest_rlperf.run.handing_on import plain_options, relative_inipath, session_arguments
 from pytest_rlperf.run.partners import Kernels, Partner
-
-OWN_WARNING = (
-    "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
-)
-"""Workers import the measuring code before pytest could; a suite may turn warnings into errors."""
-
-OWN_TO_THE_SESSION = frozenset(
-    {
-        "capture", "collectonly", "durations", "durations_min", "file_or_dir", "failedfirst",
-        "help", "importmode", "inifilename", "junitprefix", "keyword", "lf", "log_file",
-        "markexpr", "maxfail", "newfirst", "numprocesses", "override_ini", "plugins", "pyargs",
-        "quiet", "rootdir", "setuponly", "setupplan", "setupshow", "stepwise", "stepwise_skip",
-        "tbstyle", "trace", "tx", "usepdb", "usepdb_cls", "verbose", "version", "xmlpath",
-        "basetemp", "dist", "cov_source", "cov_report", "no_cov",
-    }
-)  # fmt: skip
-"""Options that steer the outer session; every other plain value is handed to the workers."""
 
 
 @contextmanager
@@ -62,9 +44,9 @@ def staged(
                 sides=sides,
                 import_roots=import_roots(sides[HEAD].tree, sys.path, sys.modules, sys.meta_path),
                 sys_path=tuple(sys.path),
-                pytest_args=tuple(_arguments(config)),
-                inipath=_inipath(config),
-                options=_options(config),
+                pytest_args=tuple(session_arguments(config)),
+                inipath=relative_inipath(config),
+                options=plain_options(config),
                 caches=cache,
                 folder=Path(folder),
                 cores=cores,
@@ -106,63 +88,3 @@ def _sides(config: pytest.Config, tree: BaseTree | None, reference: bool) -> tup
         Side(HEAD, config.rootpath, cwd, tree.head.top),
         Side(BASE, tree.root, base_cwd, tree.path),
     )
-
-
-def _arguments(config: pytest.Config) -> Iterator[str]:
-    """The workers' command line. What the ini file adds is cleared: its effect on options is
-    handed over, while `-n` or `--cov` in it would break or slow the workers. What a test prints
-    goes to the worker's output file: captured by pytest it would be lost with a crash.
-    """
-    yield from ("-p", _own_name(config))
-    yield from (
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:rerunfailures",
-        "-o",
-        "addopts=",
-        "-q",
-        "-s",
-    )
-    yield from ("-o", "console_output_style=classic")
-    yield f"--import-mode={config.getoption('importmode')}"
-    for name in config.getoption("plugins", default=None) or ():
-        if not name.startswith("no:cacheprovider"):
-            yield from ("-p", name)
-    for setting in config.getoption("override_ini", default=None) or ():
-        if not setting.startswith("addopts"):
-            yield from ("-o", setting)
-    for warning in (*(config.getoption("pythonwarnings", default=None) or ()), OWN_WARNING):
-        yield from ("-W", warning)
-
-
-def _own_name(config: pytest.Config) -> str:
-    """How this plugin was loaded: by its entry point, or by `-p` with the name of its module."""
-    module = "pytest_rlperf.plugin"
-    named = config.pluginmanager.list_name_plugin()
-    return next((name for name, p in named if getattr(p, "__name__", "") == module), module)
-
-
-def _inipath(config: pytest.Config) -> str | None:
-    if config.inipath is None or not config.inipath.is_relative_to(config.rootpath):
-        return None
-    return str(config.inipath.relative_to(config.rootpath))
-
-
-def _options(config: pytest.Config) -> dict[str, Any]:
-    """Values that conftests and other plugins may ask for, such as a `--device` of one's own."""
-    return {
-        name: value
-        for name, value in vars(config.option).items()
-        if name not in OWN_TO_THE_SESSION and not name.startswith("rlperf") and _is_plain(value)
-    }
-
-
-def _is_plain(value: object) -> bool:
-    try:
-        json.dumps(value)
-    except (TypeError, ValueError):
-        return False
-    return True
