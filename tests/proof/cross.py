@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.judge.decide import decide
+from pytest_rlperf.judge.rates import clopper_pearson
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.spec import Spec
@@ -16,7 +17,6 @@ from pytest_rlperf.run.partners import Kernels
 
 from .projects import kind_of
 from .sessions import APART_S, WORKS, Measured
-from .stats import clopper_pearson
 
 THRESHOLD = 0.10
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
+
+from pytest_rlperf.store.json_lines import append_lines, read_lines
 
 # 1: first version.
 SCHEMA = 1
@@ -65,7 +66,7 @@ class Record:
 def to_line(record: Record) -> str:
     flat = asdict(record)
     data = {**flat.pop("verdict"), "facts": flat.pop("facts")}
-    return json.dumps({"schema": SCHEMA, **flat, **data}, allow_nan=False) + "\n"
+    return json.dumps({"schema": SCHEMA, **flat, **data}, allow_nan=False)
 
 
 def from_line(line: str) -> Record:
@@ -83,11 +84,8 @@ def _part(kind: type[Verdict] | type[Record], data: Mapping[str, Any]) -> dict[s
 
 def read(path: Path) -> list[Record]:
     """All records; a torn last line is none, a bad line before it is an error."""
-    if not path.exists():
-        return []
-    lines = path.read_text(encoding="utf-8", errors="replace").split("\n")[:-1]
     records = []
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(read_lines(path), start=1):
         try:
             records.append(from_line(line))
         except (ValueError, KeyError, TypeError) as error:
@@ -97,18 +95,4 @@ def read(path: Path) -> list[Record]:
 
 def append(path: Path, records: Iterable[Record]) -> None:
     """Add a suite's records in one write, and see them on disk before the next suite."""
-    text = "".join(map(to_line, records))
-    drop_torn_line(path)
-    with path.open("a", encoding="utf-8") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-
-
-def drop_torn_line(path: Path) -> None:
-    """Cut what stands after the last newline: appended to, it would spoil the next line too."""
-    if not path.exists():
-        return
-    with path.open("rb+") as file:
-        whole = file.read().rfind(b"\n") + 1
-        file.truncate(whole)
+    append_lines(path, map(to_line, records))

@@ -7,25 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import mean, median, stdev
 
+from pytest_rlperf.judge.rates import rate_of
+from pytest_rlperf.model.proof import Rate
+
 from .cases import Case, Requirement
 from .records import Record
-from .stats import clopper_pearson
-
-
-@dataclass(frozen=True)
-class Share:
-    """``hits`` of ``n``."""
-
-    hits: int
-    n: int
-
-    @property
-    def value(self) -> float:
-        return self.hits / self.n
-
-    @property
-    def bounds(self) -> tuple[float, float]:
-        return clopper_pearson(self.hits, self.n)
 
 
 @dataclass(frozen=True)
@@ -35,14 +21,14 @@ class Figures:
     n: int
     crashes: int
     outcomes: Counter[str]
-    covered: Share | None
+    covered: Rate | None
     mean_change: float | None
     sd_change: float | None
     median_seconds: float | None
     max_seconds: float | None
 
-    def share(self, outcome: str) -> Share:
-        return Share(self.outcomes[outcome], self.n)
+    def share(self, outcome: str) -> Rate:
+        return rate_of(self.outcomes[outcome], self.n)
 
 
 def summarise(records: Sequence[Record]) -> Figures:
@@ -61,14 +47,14 @@ def summarise(records: Sequence[Record]) -> Figures:
     )
 
 
-def coverage(records: Sequence[Record]) -> Share | None:
+def coverage(records: Sequence[Record]) -> Rate | None:
     """How often the nominal 95 % interval holds the change that was injected."""
     hits = [
         record.verdict.low <= record.truth <= record.verdict.high
         for record in records
         if record.verdict.low is not None and record.verdict.high is not None
     ]
-    return Share(sum(hits), len(hits)) if hits else None
+    return rate_of(sum(hits), len(hits)) if hits else None
 
 
 def groups(case: Case, records: Sequence[Record]) -> dict[str, list[Record]]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from pytest_rlperf.model.proof import Rate
+
 from .cases import CASES, Case, Requirement
 from .records import Record
 from .schedule import counted
-from .summary import Figures, Share, failures, groups, percent, summarise
+from .summary import Figures, failures, groups, percent, summarise
 
 NONE = "–"
 SHOWN_OUTCOMES = ("regressed", "improved", "inconclusive", "unchanged")
@@ -83,7 +85,7 @@ def figure_cells(figures: Figures) -> list[str]:
     ]
 
 
-def render_share(share: Share) -> str:
+def render_share(share: Rate) -> str:
     return f"{share.hits}/{share.n} ({percent(share.value)})"
 
 

@@ -1,14 +1,19 @@
 """Exact bounds for a share, from the standard library alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from math import exp, lgamma, log
 
+from pytest_rlperf.model.proof import Rate
+
+LEVEL = 0.95
 BISECTIONS = 60
 
 
-def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, float]:
+def rate_of(hits: int, n: int) -> Rate:
+    return Rate(hits, n, *clopper_pearson(hits, n))
+
+
+def clopper_pearson(hits: int, n: int, level: float = LEVEL) -> tuple[float, float]:
     """Two-sided bounds for a binomial share (Clopper and Pearson, Biometrika 26, 1934)."""
     if not 0 <= hits <= n or n == 0:
         raise ValueError(f"{hits} of {n} is no share")
@@ -19,7 +24,7 @@ def clopper_pearson(hits: int, n: int, level: float = 0.95) -> tuple[float, floa
 
 
 def at_most(hits: int, n: int, share: float) -> float:
-    """The probability of at most ``hits`` in ``n``, for 0 < share < 1."""
+    """The probability of at most `hits` in `n`, for 0 < share < 1."""
     return sum(exp(_log_mass(k, n, share)) for k in range(hits + 1))
 
 
