@@ -33,6 +33,7 @@ class Side:
     cwd: Path
     tree: Path  # top level of the checkout
     reference: bool = False  # plays the reference kernels
+    slowdown: float = 0.0  # share by which its slices are made longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +224,7 @@ class Blocks:
             baton_fd=None,
             layout_seed=layout_seed,
             reference=side.reference,
+            slowdown=side.slowdown,
         )
 
     def _cores_of(self, index: int, number: int) -> tuple[int, ...]:

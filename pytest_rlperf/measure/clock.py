@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Iterable
 from typing import NamedTuple, Protocol
 
 from pytest_rlperf.measure.witnesses import times_blocked
@@ -23,6 +24,11 @@ class Elapsed(NamedTuple):
         Unlike CPU time it keeps what the code spends blocked in sleep, I/O or locks.
         """
         return max(1, self.wall_ns - self.delay_ns)
+
+
+def summed(parts: Iterable[Elapsed]) -> Elapsed:
+    """Of at least one part."""
+    return Elapsed(*map(sum, zip(*parts, strict=True)))
 
 
 class Clock(Protocol):

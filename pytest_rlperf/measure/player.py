@@ -18,6 +18,7 @@ from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
 from pytest_rlperf.measure.pinning import pin_job
 from pytest_rlperf.measure.rounds import Rounds
+from pytest_rlperf.measure.slowed import RealTime, SlowedClock, Spender
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
 from pytest_rlperf.measure.witnesses import involuntary_switches
 from pytest_rlperf.model.plan import Mode, Plan
@@ -52,11 +53,14 @@ class Assignment:
 class Player:
     """Measures the calls of one test at a time, in step with the other side."""
 
-    def __init__(self, channel: Channel, clock: Clock, side: int, baton: Baton) -> None:
+    def __init__(
+        self, channel: Channel, clock: Clock, side: int, baton: Baton, slowdown: float = 0.0
+    ) -> None:
         self._channel = channel
         self._clock = clock
         self._side = side
         self._baton = baton
+        self._slowdown = slowdown
         self._assignment: Assignment | None = None
         self._begun = 0.0
         self._played = self._abandoned = False
@@ -131,6 +135,9 @@ class Player:
             calls.once()
         clock = self._clock_of(assignment, plan, calls)
         overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
+        if self._slowdown:
+            spender = self._clock if isinstance(self._clock, Spender) else RealTime()
+            clock = SlowedClock(clock, self._slowdown, spender, plan.calls * overhead_ns)
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))

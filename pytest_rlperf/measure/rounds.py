@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.errors import FixtureError
-from pytest_rlperf.measure.clock import Clock, Elapsed
+from pytest_rlperf.measure.clock import Clock, Elapsed, summed
 from pytest_rlperf.measure.loop import make_loop
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
@@ -101,8 +101,7 @@ class Rounds:
     def _one_by_one(self, rounds: int, clock: Clock) -> Elapsed:
         """Nothing may come between a setup and its call: it may prepare more than it returns."""
         begun = time.perf_counter_ns()
-        parts = [self._round(clock) for _ in range(rounds)]
-        elapsed = Elapsed(*map(sum, zip(*parts, strict=True)))
+        elapsed = summed([self._round(clock) for _ in range(rounds)])
         around_ns = time.perf_counter_ns() - begun - elapsed.wall_ns
         self.setup_ns = max(0.0, around_ns / (rounds * self.iterations))
         return elapsed

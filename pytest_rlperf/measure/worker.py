@@ -104,7 +104,8 @@ class WorkerSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         clock: Clock | None = session.config.hook.pytest_rlperf_clock(config=session.config)
-        player = Player(self._channel, clock or SystemClock(), self._job.side, self._baton)
+        job = self._job
+        player = Player(self._channel, clock or SystemClock(), job.side, self._baton, job.slowdown)
         session.config.stash[PLAYER] = self._player = player
         adopt_benchmark(player)
         items = {item.nodeid: item for item in session.items}

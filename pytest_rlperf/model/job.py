@@ -26,6 +26,7 @@ class Job:
     baton_fd: int | None
     layout_seed: int
     reference: bool = False  # plays the reference kernels instead of tests
+    slowdown: float = 0.0  # share by which every slice is made longer, to prove the gate
 
     def as_dict(self) -> dict[str, Any]:
         return asdict(self)
