@@ -3,8 +3,8 @@
 import difflib
 import os
 import re
-from dataclasses import dataclass
-from itertools import pairwise
+from dataclasses import dataclass, fields
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import pytest
@@ -25,6 +25,10 @@ INI = {
     "rlperf_json": "file for the result, as --rlperf-json",
     "rlperf_report": "folder for the report, as --rlperf-report",
     "rlperf_build": "shell command that builds a tree whose package is compiled",
+    "rlperf_mpi_launcher": "program that starts the ranks of MPI tests, or its command line with "
+    "{nprocs} (default: mpiexec)",
+    "rlperf_mpi_hostfile": "host file for that program",
+    "rlperf_mpi_interface": "network interface for that program",
 }
 
 
@@ -42,6 +46,8 @@ LONE = (
     "report",
 )
 """Options that mean nothing without `--rlperf`."""
+PARTNERS = ("against", "prove", "save", "baseline")
+"""Options that say with whom the tests are compared."""
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
@@ -55,12 +61,22 @@ class Settings:
     baselines: Path  # folder of the stored baselines
     threshold: float | None  # None: the default of what is compared with
     budget_s: float
+    usual_budget_s: float  # without the command line's: that of a run which proves nothing
     categories: frozenset[str]
     strict: bool
     prove: bool
     json: Path | None
     report: Path | None
     build: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class MpiWishes:
+    """What the ini file says of launching ranks."""
+
+    launcher: str | None = None
+    hostfile: str | None = None
+    interface: str | None = None
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -119,7 +135,8 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--rlperf-prove",
         action="store_true",
-        help="Measure the gate itself on the selected tests: false alarms, coverage and power.",
+        help="Measure the gate itself: compare the selected tests with themselves, unchanged and "
+        "made slower by 5%% and 10%%, and print how often it was wrong. Run it again to go on.",
     )
     group.addoption(
         "--rlperf-report", metavar="DIR", help="Write report.md and report.json into DIR."
@@ -137,7 +154,8 @@ def read_settings(config: pytest.Config) -> Settings:
     """Command line first, then ini; the first thing wrong is raised as one sentence."""
     against = _against(config)
     threshold = _text(config, "threshold")
-    budget = _text(config, "budget")
+    budget = _seconds(config.getoption("rlperf_budget"))
+    usual_budget = _seconds(config.getini("rlperf_budget") or None) or BUDGET_S
     json_file, report = _text(config, "json"), _text(config, "report")
     here = config.invocation_params.dir
     strict = config.getoption("rlperf_strict")
@@ -148,7 +166,8 @@ def read_settings(config: pytest.Config) -> Settings:
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
         threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
-        budget_s=BUDGET_S if budget is None else parse_seconds(budget, "--rlperf-budget"),
+        budget_s=budget or usual_budget,
+        usual_budget_s=usual_budget,
         categories=frozenset(categories),
         strict=bool(config.getini("rlperf_strict") if strict is None else strict),
         prove=bool(config.getoption("rlperf_prove")),
@@ -156,6 +175,11 @@ def read_settings(config: pytest.Config) -> Settings:
         report=None if report is None else checked_folder(here / report),
         build=config.getini("rlperf_build") or None,
     )
+
+
+def read_mpi_wishes(config: pytest.Config) -> MpiWishes:
+    names = (field.name for field in fields(MpiWishes))
+    return MpiWishes(**{name: config.getini(f"rlperf_mpi_{name}") or None for name in names})
 
 
 def refuse_lone_options(config: pytest.Config) -> None:
@@ -170,17 +194,20 @@ def _text(config: pytest.Config, name: str) -> str | None:
     return given if given is not None else (config.getini(f"rlperf_{name}") or None)
 
 
+def _seconds(given: str | None) -> float | None:
+    return None if given is None else parse_seconds(given, "--rlperf-budget")
+
+
 def _against(config: pytest.Config) -> str | None:
-    """A stored baseline on the command line comes before a revision in the ini file."""
-    given = config.getoption("rlperf_against")
-    for name in ("save", "baseline"):
-        if config.getoption(f"rlperf_{name}") is not None:
-            if given is not None:
-                raise UsageError(
-                    f"--rlperf-against and --rlperf-{name} exclude each other; give one of them."
-                )
-            return None
-    return _text(config, "against")
+    """What stands on the command line comes before a revision in the ini file."""
+    given = [name for name in PARTNERS if config.getoption(f"rlperf_{name}") not in (None, False)]
+    for pair in combinations(given, 2):
+        if pair != ("save", "baseline"):  # which is one name given twice, or refused later
+            first, second = pair
+            raise UsageError(
+                f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
+            )
+    return None if given and given != ["against"] else _text(config, "against")
 
 
 def _save_name(config: pytest.Config) -> str | None:

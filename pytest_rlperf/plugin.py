@@ -7,12 +7,19 @@ import pytest
 from pytest_rlperf import hookspecs
 from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
+from pytest_rlperf.fixtures import MPI_FIXTURE, here_of, parametrize_sizes
 from pytest_rlperf.fixtures import rlperf as rlperf
-from pytest_rlperf.options import add_options, read_settings, refuse_lone_options
+from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
+from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
 
 MARKER_HELP = (
     "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, metadata): "
     "how a performance test is measured and judged by `pytest --rlperf`."
+)
+
+MPI_MARKER_HELP = (
+    "rlperf_mpi(nprocs, timeout, scaling, gate_oversubscribed, and all that rlperf takes): "
+    "the sizes of the MPI jobs that a test with the rlperf_mpi fixture runs in."
 )
 
 
@@ -32,15 +39,40 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER_HELP)
+    config.addinivalue_line("markers", MPI_MARKER_HELP)
     if config.option.collectonly:
         return
     if not config.getoption("rlperf"):
         refuse_lone_options(config)
         return
-    from pytest_rlperf.run.session import GateSession
-
     try:
-        session = GateSession(config, read_settings(config))
+        session = _session(config, read_settings(config))
     except RlperfError as error:
         raise pytest.UsageError(f"rlperf: {error}") from None
     config.pluginmanager.register(session, "rlperf-session")
+
+
+def _session(config: pytest.Config, settings: Settings) -> object:
+    """The plugin object that measures."""
+    if settings.prove:
+        from pytest_rlperf.prove.session import ProofSession
+
+        return ProofSession(config, settings)
+    from pytest_rlperf.run.session import GateSession
+
+    return GateSession(config, settings)
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if MPI_FIXTURE in metafunc.fixturenames:
+        parametrize_sizes(metafunc)
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if config.getoption("rlperf") or here_of(config) is not None:
+        return
+    if any(MPI_FIXTURE in getattr(item, "fixturenames", ()) for item in items):
+        from pytest_rlperf.run.mpi_item import as_jobs
+
+        items[:] = as_jobs(items)

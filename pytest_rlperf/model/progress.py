@@ -11,3 +11,4 @@ class Progress:
     widest: float | None  # half width of the widest open interval, a fraction
     elapsed_s: float
     budget_s: float
+    label: str = ""  # of the round, where there are several

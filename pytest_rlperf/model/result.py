@@ -7,6 +7,7 @@ from typing import Any
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Verdict
 
@@ -64,3 +65,4 @@ class RunResult:
     interrupted: bool = False
     vanished: tuple[Vanished, ...] = ()
     kpis: tuple[KpiResult, ...] = ()
+    proof: Proof | None = None  # of the gate itself, where that was measured

@@ -12,6 +12,7 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.kpis import kpis_as_dicts
+from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.result_file import SCHEMA
 
@@ -33,6 +34,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "vanished": [asdict(test) for test in run.vanished],
         "summary": dict(Counter(test.verdict.outcome.value for test in run.tests)),
         "exit_code": exit_code,
+        **({} if run.proof is None else {"proof": proof_as_dict(run.proof)}),
     }
 
 

@@ -3,11 +3,13 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
 from pytest_rlperf.report.kpis import render_kpi_table
+from pytest_rlperf.report.proof import render_proof, render_proof_summary
 from pytest_rlperf.report.terminal import (
     WORDS,
     remarks,
@@ -29,6 +31,8 @@ def render_markdown(
 ) -> str:
     """Worst first, so that what `most_bytes` cuts off is what matters least."""
     tests = sorted(run.tests, key=worst_first)
+    if run.proof is not None:
+        return _joined(_proof_pieces(run, run.proof, tests, notices), most_bytes)
     title, *rows = _rows(run, tests)
     pieces = [
         _headline(run),
@@ -41,6 +45,20 @@ def render_markdown(
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
+
+
+def _proof_pieces(
+    run: RunResult, proof: Proof, tests: Sequence[TestResult], notices: Sequence[str]
+) -> list[str]:
+    """What was measured is the gate; of the tests, only failures are told."""
+    return [
+        f"## Performance: {render_proof_summary(proof)}\n",
+        f"{_head(run)}, compared with itself.\n",
+        *(_details(test, None) for test in tests if _fails(test)),
+        fenced("\n".join(render_proof(proof))),
+        *_section("Notes", list(map(plain, notices))),
+        _facts(run.fingerprint),
+    ]
 
 
 # -- headline -----------------------------------------------------------------------------------

@@ -12,7 +12,8 @@ LOG_EVERY_S = 15.0
 
 
 def render_progress(progress: Progress) -> str:
-    parts = [f"rlperf: {progress.decided} of {progress.tests} decided"]
+    label = f"{progress.label}: " if progress.label else ""
+    parts = [f"rlperf: {label}{progress.decided} of {progress.tests} decided"]
     parts.append(f"block {progress.blocks}" if progress.blocks else "scouting")
     if progress.widest is not None:
         parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")

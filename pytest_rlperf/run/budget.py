@@ -29,6 +29,10 @@ class Budget:
         """Below zero where the last block took longer."""
         return self.seconds - self.elapsed_s()
 
+    def part(self, seconds: float) -> "Budget":
+        """So many seconds from now on, or what is left where that is less."""
+        return Budget(min(seconds, self.left_s()), self.clock(), self.clock)
+
     def startup_deadline_s(self) -> float:
         return min(STARTUP_S, BLOCK_DEADLINE_S + max(0.0, self.left_s()))
 

@@ -34,13 +34,19 @@ class Campaign:
         budget: Budget,
         cores: int,
         show: Callable[[Progress], None],
+        closed: Callable[[Sequence[TestResult]], None] = lambda tests: None,
     ) -> None:
+        """`closed` is told of tests as soon as they have left the campaign, but not of those that
+        were still open when it was interrupted.
+        """
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self._blocks = blocks
         self._partner = partner
         self._budget = budget
         self._cores = cores
         self._show = show
+        self._closed = closed
+        self._told: set[str] = set()
         self._interrupted = False
 
     def run(self) -> None:
@@ -48,17 +54,26 @@ class Campaign:
         self._interrupted = True
         try:
             self._scout()
+            self._tell_closed()
             index = 1
             while (tasks := self._tasks()) and self._budget.left_s() > 0:
                 self._run_block(index, tasks)
+                self._tell_closed()
                 index += 1
             self._interrupted = False
         finally:
             self._blocks.close()
             self._close()
+        self._tell_closed()
 
     def results(self) -> list[TestResult]:
         return [self._result(track) for track in self.tracks.values()]
+
+    def _tell_closed(self) -> None:
+        new = [t for n, t in self.tracks.items() if not t.open and n not in self._told]
+        self._told.update(track.benchmark.nodeid for track in new)
+        if new:
+            self._closed([self._result(track) for track in new])
 
     # -- blocks ---------------------------------------------------------------------------
 

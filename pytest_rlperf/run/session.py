@@ -1,26 +1,19 @@
 """What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
 
-import datetime
-import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
-from typing import Any
 
 import pytest
 
-from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.launch.fingerprint import fingerprint
-from pytest_rlperf.launch.revision import Revision, resolve, working_state
-from pytest_rlperf.markers import spec_of
+from pytest_rlperf.launch.revision import Revision, resolve
 from pytest_rlperf.measure.blocks import Blocks
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.verdict import COMPARED
-from pytest_rlperf.options import Settings, check_categories
-from pytest_rlperf.project import read_project
+from pytest_rlperf.options import Settings
 from pytest_rlperf.report.header import render_header
 from pytest_rlperf.report.progress import ProgressLine
 from pytest_rlperf.report.sections import render_sections
@@ -28,41 +21,24 @@ from pytest_rlperf.report.terminal import render_summary
 from pytest_rlperf.run.baseline_run import BaselineRun
 from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.campaign import Campaign
+from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
-from pytest_rlperf.run.publishing import Published, publish
 from pytest_rlperf.run.reporting import report_tests, status_of
-from pytest_rlperf.run.rules import Rules
-from pytest_rlperf.run.selection import (
-    is_performance_test,
-    repeat_command,
-    selected_scope,
-    source_hash,
-)
+from pytest_rlperf.run.selection import selected_scope
 from pytest_rlperf.run.staging import staged
-from pytest_rlperf.run.track import Benchmark
 
 NOTHING_COMPARED = 6
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
 
 
-class GateSession:
-    """The plugin object of a session that measures."""
+class GateSession(MeasuringSession):
+    """The plugin object of a session that gives verdicts."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
-        _refuse_windows()
-        _refuse_xdist(config)
-        self._config = config
-        self._settings = settings
-        today = datetime.datetime.now(datetime.UTC).date()
-        self._rules = Rules(read_project(config.rootpath), today)
-        self._specs: dict[str, Spec] = {}
-        self._run: RunResult | None = None
-        self._notices: tuple[str, ...] = ()
-        self._published = Published()
+        super().__init__(config, settings)
         self._revision: Revision | None = None
         if settings.against is not None:
             self._revision = resolve(config.rootpath, settings.against)
-
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
 
     @property
@@ -74,38 +50,7 @@ class GateSession:
         """A save shall give the next run something to compare with, whatever this one had."""
         return self._settings.strict and self._settings.save is None
 
-    # -- selecting ----------------------------------------------------------------------------
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_collection_modifyitems(
-        self, config: pytest.Config, items: list[pytest.Item]
-    ) -> None:
-        try:
-            specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
-            known = frozenset(s.category for s in specs.values() if s.category is not None)
-            check_categories(self._settings.categories, known)
-            self._rules.check(specs)
-        except UsageError as error:
-            raise pytest.UsageError(f"rlperf: {error}") from None
-        wanted = self._settings.categories
-        self._specs = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
-        deselected = [item for item in items if item.nodeid not in self._specs]
-        items[:] = [item for item in items if item.nodeid in self._specs]
-        if deselected:
-            config.hook.pytest_deselected(items=deselected)
-
     # -- running ------------------------------------------------------------------------------
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        if session.testsfailed and not session.config.option.continue_on_collection_errors:
-            raise session.Interrupted(f"{session.testsfailed} errors during collection")
-        if session.items:
-            try:
-                self._measure(session)
-            except RlperfError as error:
-                raise pytest.UsageError(f"rlperf: {error}") from None
-        return True
 
     def _measure(self, session: pytest.Session) -> None:
         collected = not session.testsfailed
@@ -136,37 +81,20 @@ class GateSession:
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
                 seconds = budget.elapsed_s()
-                self._run = self._result(campaign.results(), facts, seconds, interrupted)
+                mode = self._store.mode if self._store else "against"
+                tests = campaign.results()
+                self._run = self._judged(self._result(mode, tests, facts, seconds, interrupted))
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
 
-    def _benchmark(self, item: pytest.Item) -> Benchmark:
-        command = repeat_command(item, self._config)
-        return Benchmark(item.nodeid, self._specs[item.nodeid], source_hash(item), command)
-
-    def _result(
-        self,
-        tests: list[TestResult],
-        facts: Mapping[str, Any],
-        seconds: float,
-        interrupted: bool,
-    ) -> RunResult:
-        state = working_state(self._config.rootpath, besides=self._settings.baselines)
-        run = RunResult(
-            mode=self._store.mode if self._store else "against",
-            against=self._store.label if self._store else self._against,
-            commit=state.sha,
-            dirty=state.dirty,
-            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
-            fingerprint=facts,
-            tests=tuple(tests),
-            seconds=seconds,
-            interrupted=interrupted,
-            vanished=self._store.vanished if self._store else (),
-        )
-        return self._rules.applied(run)
+    def _judged(self, run: RunResult) -> RunResult:
+        """With whom it was compared, and what the project rules."""
+        if self._store is None:
+            return self._rules.applied(replace(run, against=self._against))
+        told = replace(run, against=self._store.label, vanished=self._store.vanished)
+        return self._rules.applied(told)
 
     # -- reporting ----------------------------------------------------------------------------
 
@@ -210,16 +138,6 @@ class GateSession:
         elif not _compared(run):
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
 
-    # -- ending -------------------------------------------------------------------------------
-
-    @pytest.hookimpl(trylast=True)
-    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        code = self._exit_code(int(exitstatus))
-        session.exitstatus = code
-        if self._run is not None:
-            said = self._notices
-            self._published = publish(self._run, code, said, self._settings, session.items)
-
     def _exit_code(self, status: int) -> int:
         """pytest's own, but for a comparison that was asked for and did not take place."""
         asked = self._revision is not None or self._strict
@@ -231,16 +149,3 @@ class GateSession:
 def _compared(run: RunResult) -> bool:
     """Measured on both sides, that is: an inconclusive test without a block compared nothing."""
     return any(t.verdict.outcome in COMPARED and t.verdict.interval for t in run.tests)
-
-
-def _refuse_windows() -> None:
-    if sys.platform == "win32":
-        raise UsageError("measuring needs Linux or macOS; on Windows run it in WSL.")
-
-
-def _refuse_xdist(config: pytest.Config) -> None:
-    if getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None):
-        raise UsageError(
-            "measuring and pytest-xdist's -n exclude each other, since parallel tests disturb each "
-            "other's time; run with -n 0, or without -n."
-        )

@@ -1,0 +1,1 @@
+"""`--rlperf-prove`: many runs of the gate on changes that are known."""

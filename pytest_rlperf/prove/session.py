@@ -1,0 +1,108 @@
+"""What `--rlperf-prove` makes of a pytest session: rounds instead of one run, rates as result."""
+
+import os
+import time
+from dataclasses import replace
+
+import pytest
+
+from pytest_rlperf.launch.cache import cache_folder
+from pytest_rlperf.launch.fingerprint import fingerprint
+from pytest_rlperf.launch.revision import working_state
+from pytest_rlperf.measure.pinning import available_cores
+from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.verdict import Outcome, Verdict
+from pytest_rlperf.options import Settings
+from pytest_rlperf.prove.counting import kinds_of
+from pytest_rlperf.prove.rounds import Rounds, Subject
+from pytest_rlperf.report.header import render_header
+from pytest_rlperf.report.progress import ProgressLine
+from pytest_rlperf.report.proof import FALSE_ALARM, render_proof, render_proof_summary
+from pytest_rlperf.run.budget import Budget
+from pytest_rlperf.run.measuring import MeasuringSession
+from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision
+from pytest_rlperf.run.reporting import report_tests
+from pytest_rlperf.run.staging import staged
+from pytest_rlperf.store.proof_file import proof_file, read
+
+
+class ProofSession(MeasuringSession):
+    """The plugin object of a session that measures the gate itself."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        super().__init__(config, settings)
+        self._file = proof_file(cache_folder(os.environ), config.rootpath)
+        self._earlier = read(self._file)
+
+    # -- running ------------------------------------------------------------------------------
+
+    def _measure(self, session: pytest.Session) -> None:
+        s, cores = self._settings, available_cores()
+        line = ProgressLine(session.config.get_terminal_writer()._file)
+        budget = Budget(s.budget_s, time.monotonic())
+        benchmarks = tuple(self._benchmark(item) for item in session.items)
+        facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        partner = BaseRevision(s.threshold)
+        state = working_state(self._config.rootpath, besides=s.baselines)
+        subject = Subject(benchmarks, kinds_of(benchmarks, partner, facts), state, partner)
+        with staged(session, s, None, cores, partner) as (stage, _):
+            rounds = Rounds(
+                subject,
+                stage,
+                file=self._file,
+                earlier=self._earlier,
+                budget=budget,
+                round_s=s.usual_budget_s,
+                show=line.show,
+            )
+            interrupted = True
+            try:
+                rounds.play()
+                interrupted = False
+            finally:  # Ctrl+C too: what was measured is kept
+                line.clear()
+                tests = [unjudged(test) for test in rounds.results()]
+                run = self._result("prove", tests, facts, budget.elapsed_s(), interrupted)
+                self._run = replace(run, proof=rounds.proof())
+                report_tests(session, self._run, strict=False)
+
+    # -- reporting ----------------------------------------------------------------------------
+
+    def pytest_report_header(self) -> str:
+        s = self._settings
+        allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
+        proving = (
+            f"proving the gate, allowed {format_percent(allowed)}, "
+            f"a round of at most {s.usual_budget_s:.0f} s"
+        )
+        return f"rlperf: {render_header(proving, s.budget_s, available_cores())}"
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        run = self._run
+        if run is None or run.proof is None:
+            return
+        terminalreporter.ensure_newline()
+        title = f"rlperf: {render_proof_summary(run.proof)} in {run.seconds:.0f} s"
+        terminalreporter.section(title)
+        for text in render_proof(run.proof):
+            terminalreporter.write_line(text, red=text.startswith(FALSE_ALARM))
+        for notice in self._published.notices:
+            terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
+        if run.interrupted:
+            said = "rlperf: interrupted; the verdicts until then are kept."
+            terminalreporter.write_line(said, yellow=True, bold=True)
+
+
+def unjudged(test: TestResult) -> TestResult:
+    """A test that was compared with itself: its time is that of the side that nobody slowed, and
+    nothing is said of its speed.
+    """
+    if test.failure is not None or test.skipped is not None:
+        return test
+    blocks = tuple(
+        Block(b.base, core=b.core, steal=b.steal) for b in test.blocks if b.base is not None
+    )
+    verdict = Verdict(Outcome.NO_BASELINE, "compared with itself, to prove the gate")
+    return replace(test, verdict=verdict, blocks=blocks, log_ratios=())

@@ -1,0 +1,125 @@
+"""What every session that measures shares: selecting tests, refusing, publishing a result."""
+
+import datetime
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.launch.revision import working_state
+from pytest_rlperf.markers import spec_of
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.options import Settings, check_categories
+from pytest_rlperf.project import read_project
+from pytest_rlperf.run.publishing import Published, publish
+from pytest_rlperf.run.rules import Rules
+from pytest_rlperf.run.selection import is_performance_test, repeat_command, source_hash
+from pytest_rlperf.run.track import Benchmark
+
+
+class MeasuringSession:
+    """A plugin object. What is measured and what is said of it is up to those that derive."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        _refuse_windows()
+        _refuse_xdist(config)
+        self._config = config
+        self._settings = settings
+        today = datetime.datetime.now(datetime.UTC).date()
+        self._rules = Rules(read_project(config.rootpath), today)
+        self._specs: dict[str, Spec] = {}
+        self._run: RunResult | None = None
+        self._notices: tuple[str, ...] = ()
+        self._published = Published()
+
+    # -- selecting ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        try:
+            specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
+            known = frozenset(s.category for s in specs.values() if s.category is not None)
+            check_categories(self._settings.categories, known)
+            self._rules.check(specs)
+        except UsageError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+        wanted = self._settings.categories
+        self._specs = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
+        deselected = [item for item in items if item.nodeid not in self._specs]
+        items[:] = [item for item in items if item.nodeid in self._specs]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+
+    # -- running ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        if session.items:
+            try:
+                self._measure(session)
+            except RlperfError as error:
+                raise pytest.UsageError(f"rlperf: {error}") from None
+        return True
+
+    def _measure(self, session: pytest.Session) -> None:
+        """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
+        raise NotImplementedError
+
+    def _benchmark(self, item: pytest.Item) -> Benchmark:
+        command = repeat_command(item, self._config)
+        return Benchmark(item.nodeid, self._specs[item.nodeid], source_hash(item), command)
+
+    def _result(
+        self,
+        mode: str,
+        tests: Sequence[TestResult],
+        facts: Mapping[str, Any],
+        seconds: float,
+        interrupted: bool,
+    ) -> RunResult:
+        state = working_state(self._config.rootpath, besides=self._settings.baselines)
+        return RunResult(
+            mode=mode,
+            against=None,
+            commit=state.sha,
+            dirty=state.dirty,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            fingerprint=facts,
+            tests=tuple(tests),
+            seconds=seconds,
+            interrupted=interrupted,
+        )
+
+    # -- ending -------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        code = self._exit_code(int(exitstatus))
+        session.exitstatus = code
+        if self._run is not None:
+            said = self._notices
+            self._published = publish(self._run, code, said, self._settings, session.items)
+
+    def _exit_code(self, status: int) -> int:
+        """`status` is pytest's own."""
+        return status
+
+
+def _refuse_windows() -> None:
+    if sys.platform == "win32":
+        raise UsageError("measuring needs Linux or macOS; on Windows run it in WSL.")
+
+
+def _refuse_xdist(config: pytest.Config) -> None:
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None):
+        raise UsageError(
+            "measuring and pytest-xdist's -n exclude each other, since parallel tests disturb each "
+            "other's time; run with -n 0, or without -n."
+        )
