@@ -25,16 +25,13 @@ FLAT = 1e-12
 
 
 def kernel_ratios(block: Block) -> dict[str, LogRatios]:
-    """One block's log-ratios to each kernel that it played, and to a nanosecond of the clock."""
+    """One block's log-ratios to each kernel, and to a nanosecond of the clock."""
     if block.reference is None:
         raise ValueError("this block was measured without the reference kernels")
     head = [own / block.head.calls for own in block.head.own_ns]
-    found = {CLOCK: paired(head, [1.0] * len(head))}
-    for kernel in dict.fromkeys(block.reference.kernels):
-        pairs = zip(block.reference.kernels, head, block.reference.call_ns, strict=True)
-        mine = [(h, k) for name, h, k in pairs if name == kernel]
-        found[kernel] = paired([h for h, _ in mine], [k for _, k in mine])
-    return found
+    clock = paired(head, [1.0] * len(head))
+    kernels = block.reference.call_ns.items()
+    return {CLOCK: clock, **{name: paired(head, times) for name, times in kernels}}
 
 
 def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:

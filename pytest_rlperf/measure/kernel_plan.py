@@ -1,49 +1,20 @@
-"""A plan for a duet with the reference kernels: which of them a block plays, and how long."""
+"""A plan for a duet with the reference kernels: how long each of them plays in a slice."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
-from pytest_rlperf.measure.planning import lengthened
 from pytest_rlperf.model.plan import Plan, Scouted
-from pytest_rlperf.model.spec import Spec
+
+PIECE_NS = 1_000_000
+"""A kernel plays about so long before the next one has its turn: far shorter than the bursts of a
+neighbour, far longer than it takes to read the clock and to fill the caches again.
+"""
 
 
-def with_kernels(
-    plan: Plan,
-    spec: Spec,
-    seen: Scouted,
-    kernels: Sequence[str],
-    unit_ns: Mapping[str, float],
-    *,
-    some: bool = False,
-) -> Plan:
-    """`plan` with slices for every kernel, as long as those of the test. `some`: where the test
-    itself allows too few slices, the first of the kernels will do.
-    """
-    enough = _enough_pairs(plan, spec, seen, len(kernels))
-    if some:
-        kernels = kernels[: enough.pairs]
-    whole_ns = enough.calls * seen.call_ns
-    calls = tuple((name, max(1, round(whole_ns / unit_ns[name]))) for name in kernels)
-    return replace(enough, kernels=calls, pairs=max(enough.pairs, len(kernels)))
-
-
-def _enough_pairs(plan: Plan, spec: Spec, seen: Scouted, wanted: int) -> Plan:
-    """A pair for each kernel at least; where the number of calls is fixed, by shorter slices."""
-    if plan.exact:
-        return _split_rounds(plan, seen.iterations, wanted)
-    if spec.iterations is not None and plan.pairs < wanted:
-        calls = max(1, spec.iterations // wanted)
-        return replace(plan, calls=calls, pairs=-(-spec.iterations // calls))
-    times = 1
-    while plan.pairs * times < wanted and spec.iterations is None:
-        times *= 2
-    return lengthened(plan, spec, times)
-
-
-def _split_rounds(plan: Plan, iterations: int, wanted: int) -> Plan:
-    """Slices hold equally many rounds, all of them together."""
-    rounds = plan.calls // iterations
-    fitting = (d for d in range(1, rounds) if rounds % d == 0 and plan.pairs * d >= wanted)
-    parts = next(fitting, rounds)
-    return replace(plan, calls=plan.calls // parts, pairs=plan.pairs * parts)
+def with_kernels(plan: Plan, seen: Scouted, unit_ns: Mapping[str, float]) -> Plan:
+    """`plan` with all kernels in every slice, together as long as the test's own."""
+    slice_ns = plan.calls * seen.call_ns
+    rounds = max(1, round(slice_ns / (PIECE_NS * len(unit_ns))))
+    piece_ns = slice_ns / (rounds * len(unit_ns))
+    calls = tuple((name, max(1, round(piece_ns / ns))) for name, ns in sorted(unit_ns.items()))
+    return replace(plan, kernels=calls, kernel_rounds=rounds)

@@ -10,7 +10,7 @@ from typing import Any
 
 from pytest_rlperf.errors import PartnerGone
 from pytest_rlperf.launch.channel import Channel, ChannelClosed
-from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock
+from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, summed
 from pytest_rlperf.measure.kernels import Kernel, make_kernels
 from pytest_rlperf.measure.pinning import pin
 from pytest_rlperf.measure.player import Assignment, Player
@@ -22,47 +22,49 @@ SCOUT_CALLS = 40
 
 
 class KernelSlices:
-    """Looks to the player like a measured function; each slice is that of the next kernel."""
+    """Looks to the player like a measured function; every slice has all kernels in it.
+
+    A test's slice then meets each of them at nearly the same moments. Slice by slice another
+    kernel, they would be told apart by how the neighbours happened to change in between, and a
+    test of one long call would meet only one.
+    """
 
     has_setup = False
     loop_counts = False
 
-    def __init__(
-        self, kernels: Mapping[str, Kernel], calls: Mapping[str, int], rng: random.Random
-    ) -> None:
+    def __init__(self, kernels: Mapping[str, Kernel], plan: Plan, rng: random.Random) -> None:
         self._kernels = kernels
-        self._calls = calls
-        self._names = list(calls)
+        self._calls = dict(plan.kernels)
+        self._rounds = plan.kernel_rounds
         self._rng = rng
-        self._next: list[str] = []
-        self._played: list[str] = []
+        self._own_ns: dict[str, list[int]] = {name: [] for name in self._calls}
 
     def facts(self) -> Mapping[str, Any]:
-        return {"kernels": self._played}
+        return {"kernel_ns": self._own_ns}
 
     def once(self) -> None:
-        for name in self._names:
+        for name in self._calls:
             self._kernels[name]()
 
     def warm(self, calls: int) -> None:
         self.once()
 
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, None]:
-        """`calls` is the test's own number: a kernel's is in the plan, for slices as long."""
-        name = self._draw()
+        """`calls` is the test's own number: the kernels' are in the plan, for slices as long."""
+        pieces: dict[str, list[Elapsed]] = {name: [] for name in self._calls}
+        for _ in range(self._rounds):
+            for name in self._rng.sample(list(pieces), len(pieces)):
+                pieces[name].append(self._piece(name, clock))
+        for name, parts in pieces.items():
+            self._own_ns[name].append(sum(part.own_ns for part in parts))
+        return summed(part for parts in pieces.values() for part in parts), None
+
+    def _piece(self, name: str, clock: Clock) -> Elapsed:
         kernel = self._kernels[name]
         clock.start()
         for _ in repeat(None, self._calls[name]):
             kernel()
-        return clock.stop(), None
-
-    def _draw(self) -> str:
-        """All in turn, each round in another order: a test whose every 4th call is slow must not
-        meet the same kernel with each of them."""
-        if not self._next:
-            self._next = self._rng.sample(self._names, len(self._names))
-        self._played.append(self._next.pop())
-        return self._played[-1]
+        return clock.stop()
 
 
 class ReferenceWorker:
@@ -109,7 +111,7 @@ class ReferenceWorker:
         assignment = Assignment(nodeid, plan, order["seed"], order["deadline_s"], cores)
         with suppress(PartnerGone):  # the test's own trouble, which its own worker reports
             rng = random.Random(f"{order['seed']}/kernels")
-            slices = KernelSlices(self._kernels, dict(plan.kernels), rng)
+            slices = KernelSlices(self._kernels, plan, rng)
             self._player.play_kernels(assignment, plan, slices)
 
     def _unit_ns(self) -> dict[str, float]:

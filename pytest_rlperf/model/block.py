@@ -33,14 +33,14 @@ class SideBlock:
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """The reference kernels' slices of one block."""
+    """The reference kernels in one block."""
 
-    kernels: tuple[str, ...]  # one a slice
-    call_ns: tuple[float, ...]  # one call of that kernel, own time
+    call_ns: Mapping[str, tuple[float, ...]]  # one call of a kernel, own time, slice by slice
 
     def __post_init__(self) -> None:
-        if len(self.kernels) != len(self.call_ns) or min(self.call_ns, default=0.0) <= 0:
-            raise ValueError("a reference needs a kernel and a time for every slice")
+        times = self.call_ns.values()
+        if len({len(each) for each in times}) != 1 or min(map(min, times)) <= 0:
+            raise ValueError("a reference needs a time of every kernel for every slice")
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ class Plan:
     cores: int = 1
     wall: bool = False  # judge wall time as it is, waiting for a core included
     exact: bool = False  # the test counts its calls: there must be neither more nor fewer
-    kernels: tuple[tuple[str, int], ...] = ()  # the reference's, in turn, with their calls a slice
+    kernels: tuple[tuple[str, int], ...] = ()  # the reference's, with their calls a round
+    kernel_rounds: int = 1  # a slice: all kernels, each time in another order
 
     def __post_init__(self) -> None:
         if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:

@@ -6,11 +6,10 @@ from typing import Any, Protocol
 
 from pytest_rlperf.judge.decide import Gate
 from pytest_rlperf.judge.estimate import log_ratios
-from pytest_rlperf.judge.reference import CLOCK, kernel_ratios
+from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.kernel_plan import with_kernels
-from pytest_rlperf.measure.kernels import INTERPRETER
 from pytest_rlperf.measure.planning import lengthened
 from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
 from pytest_rlperf.model.plan import Plan, Scouted
@@ -25,7 +24,7 @@ SOLO_BLOCKS = 5
 SAVE_BLOCKS = 12
 """Of a saved session: four in each state of the machine (see `measure.shaker`)."""
 SAVE_TIMES = 2
-"""Times the usual pairs, since all kernels share them."""
+"""Times the usual pairs: the choice of kernels wants to be a good one."""
 
 
 class Partner(Protocol):
@@ -152,23 +151,16 @@ class Kernels:
 
     def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
         assert facts is not None
-        unit_ns: Mapping[str, float] = facts["unit_ns"]
-        if self.saving:
-            longer = lengthened(plan, spec, SAVE_TIMES)
-            every = sorted(unit_ns, key=lambda name: (name != INTERPRETER, name))
-            return with_kernels(longer, spec, seen, every, unit_ns, some=True)
-        level = self._level(nodeid)
-        stored = level.weights if level else {}
-        wanted = [name for name in stored if name != CLOCK] or [INTERPRETER]
-        return with_kernels(plan, spec, seen, wanted, unit_ns)
+        longer = lengthened(plan, spec, SAVE_TIMES) if self.saving else plan
+        return with_kernels(longer, seen, facts["unit_ns"])
 
     def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
         assert facts is not None
-        calls = dict(plan.kernels)
-        names = tuple(facts["kernels"])
-        times = zip(names, facts["own_ns"], strict=True)
-        call_ns = tuple(own / calls[name] for name, own in times)
-        return Block(head, reference=Reference(names, call_ns))
+        call_ns = {
+            name: tuple(own / (calls * plan.kernel_rounds) for own in facts["kernel_ns"][name])
+            for name, calls in plan.kernels
+        }
+        return Block(head, reference=Reference(call_ns))
 
     def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
         level = self._level(nodeid)

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import reference
-from pytest_rlperf.measure.kernels import NAMES, NEED_NUMPY
+from pytest_rlperf.measure.kernels import NAMES, NEED_NUMPY, Kernel
 from pytest_rlperf.measure.reference import KernelSlices, ReferenceWorker
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import BASE, Job
@@ -21,30 +21,43 @@ from tests.factories import FakeClock
 NODE = "test_a.py::test_a"
 TAKES_NS = {"a": 100, "b": 2_000, "c": 30_000}
 CALLS = {"a": 7, "b": 3, "c": 1}
+ROUNDS = 4
+PLAN = Plan(
+    Mode.SLICED, calls=1, pairs=2, warmup=0, kernels=tuple(CALLS.items()), kernel_rounds=ROUNDS
+)
 
 
-def slices(clock: FakeClock, seed: int = 1) -> KernelSlices:
-    kernels = {name: lambda ns=ns: clock.compute(ns) for name, ns in TAKES_NS.items()}
-    return KernelSlices(kernels, CALLS, random.Random(seed))
+def slices(clock: FakeClock, played: list[str] | None = None) -> KernelSlices:
+    def kernel(name: str) -> Kernel:
+        def compute() -> None:
+            clock.compute(TAKES_NS[name])
+            if played is not None:
+                played.append(name)
+
+        return compute
+
+    return KernelSlices({name: kernel(name) for name in TAKES_NS}, PLAN, random.Random(1))
 
 
-def test_a_slice_is_the_planned_number_of_calls_of_one_kernel():
+def test_every_slice_has_the_planned_calls_of_every_kernel():
     clock = FakeClock()
     made = slices(clock)
-    times = [made.timed(99, clock)[0].own_ns for _ in range(6)]
-    played = made.facts()["kernels"]
-    assert times == [CALLS[name] * TAKES_NS[name] for name in played]
+    times = [made.timed(99, clock)[0].own_ns for _ in range(2)]
+    each = {name: ROUNDS * CALLS[name] * TAKES_NS[name] for name in CALLS}
+    assert times == [sum(each.values())] * 2
+    assert made.facts() == {"kernel_ns": {name: [ns] * 2 for name, ns in each.items()}}
 
 
 def test_all_kernels_have_their_turn_before_one_has_a_second():
-    clock = FakeClock()
-    made = slices(clock)
-    for _ in range(30):
+    clock, played = FakeClock(), list[str]()
+    made = slices(clock, played)
+    for _ in range(5):
         made.timed(1, clock)
-    played = made.facts()["kernels"]
-    rounds = [tuple(played[i : i + 3]) for i in range(0, 30, 3)]
-    assert {frozenset(each) for each in rounds} == {frozenset("abc")}
-    assert len(set(rounds)) > 1, "always in the same order, a kernel could meet the same calls"
+    size = sum(CALLS.values())
+    rounds = ["".join(played[i : i + size]) for i in range(0, len(played), size)]
+    assert len(rounds) == 5 * ROUNDS
+    assert {"".join(sorted(each)) for each in rounds} == {"aaaaaaabbbc"}
+    assert len(set(rounds)) > 1, "always in the same order, a kernel would follow the same one"
 
 
 def test_warming_up_plays_each_kernel_once_and_leaves_no_trace():
@@ -52,7 +65,7 @@ def test_warming_up_plays_each_kernel_once_and_leaves_no_trace():
     made = slices(clock)
     made.warm(50)
     assert clock.wall_ns == sum(TAKES_NS.values())
-    assert made.facts() == {"kernels": []}
+    assert made.facts() == {"kernel_ns": {"a": [], "b": [], "c": []}}
 
 
 # -- the worker ---------------------------------------------------------------------------------
@@ -122,15 +135,16 @@ def test_it_collects_what_it_is_told_and_scouts_the_kernels(talk: Talk):
     assert talk.end() == 0
 
 
-def test_it_plays_the_planned_kernels_and_says_which_each_slice_was(talk: Talk):
+def test_it_plays_the_planned_kernels_and_says_what_each_took_slice_by_slice(talk: Talk):
     talk.hear("collected")
     kernels = (("interpreter", 2), ("compiled", 3))
     talk.order(Plan(Mode.SLICED, calls=5, pairs=4, warmup=1, kernels=kernels))
     talk.hear("ready")
     talk.channel.send({"do": "go"})
     measured = talk.hear("measured")
-    assert sorted(measured["kernels"]) == ["compiled"] * 2 + ["interpreter"] * 2
-    assert len(measured["own_ns"]) == 4
+    assert measured["kernel_ns"].keys() == {"compiled", "interpreter"}
+    each = zip(*measured["kernel_ns"].values(), strict=True)
+    assert measured["own_ns"] == [sum(pieces) for pieces in each]
     assert talk.hear("ended")["abandoned"] is False
 
 

@@ -97,7 +97,7 @@ class FakeBlocks:
         base = round(task.plan.calls * test.call_ns)
         partner = _times(base)
         if self._kernels:
-            partner["kernels"] = ["interpreter"]
+            partner["kernel_ns"] = {"interpreter": partner["own_ns"]}
         return [
             SideRun(State.RAN, facts={**_times(head), "work": test.work}),
             SideRun(State.RAN, facts={**partner, "work": {}}),

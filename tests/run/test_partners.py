@@ -1,6 +1,7 @@
 """Whom a test plays with, and what that means for its plan, its blocks and its verdict."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -87,22 +88,13 @@ def test_only_kernels_change_a_plan(partner: Partner):
     assert partner.plan(NODE, Spec(), PLAN, SEEN, {}) == PLAN
 
 
-def test_a_stored_test_plays_with_the_kernels_of_its_unit():
-    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
-    assert plan.kernels == (("stride", 20),)
-    assert plan.pairs == PLAN.pairs
-
-
-@pytest.mark.parametrize("nodeid", [OTHER, UNKNOWN])
-def test_a_test_that_is_not_compared_still_has_a_partner(nodeid: str):
-    assert KERNELS.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED).kernels == (("interpreter", 40),)
-
-
 @pytest.mark.parametrize("nodeid", [NODE, OTHER, UNKNOWN])
-def test_a_save_plays_with_all_kernels_and_longer(nodeid: str):
-    plan = SAVING.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
-    assert plan.kernels == (("interpreter", 40), ("blas", 40), ("stride", 20))
-    assert plan.pairs == SAVE_TIMES * PLAN.pairs
+def test_all_kernels_play_with_every_test_and_longer_in_a_save(nodeid: str):
+    plan = KERNELS.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
+    assert [name for name, _ in plan.kernels] == ["blas", "interpreter", "stride"]
+    assert plan.pairs == PLAN.pairs
+    saved = SAVING.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
+    assert saved == replace(plan, pairs=SAVE_TIMES * PLAN.pairs)
 
 
 # -- blocks -------------------------------------------------------------------------------------
@@ -116,17 +108,17 @@ def test_a_block_with_a_revision_has_a_base():
 
 
 def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
-    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
-    facts = {"kernels": ["stride", "stride"], "own_ns": [2000, 4000]}
+    plan = replace(PLAN, kernels=(("blas", 5), ("stride", 10)), kernel_rounds=2)
+    facts = {"kernel_ns": {"blas": [50, 60], "stride": [2000, 4000]}}
     found = KERNELS.block(side([100, 100]), facts, plan)
     assert found.base is None
     assert found.reference is not None
-    assert found.reference.call_ns == (100.0, 200.0)
+    assert found.reference.call_ns == {"blas": (5.0, 6.0), "stride": (100.0, 200.0)}
 
 
 def test_a_ratio_is_how_far_a_block_lies_above_the_stored_level():
-    plan = KERNELS.plan(NODE, Spec(), PLAN, SEEN, SCOUTED)
-    block = KERNELS.block(side([100, 100]), {"kernels": ["stride"] * 2, "own_ns": [20, 20]}, plan)
+    plan = replace(PLAN, kernels=(("stride", 20),))
+    block = KERNELS.block(side([100, 100]), {"kernel_ns": {"stride": [20, 20]}}, plan)
     # One call of the kernel takes 1 ns, so kernel and clock say the same.
     found = KERNELS.ratios(NODE, block)
     assert found.median == pytest.approx(math.log(100) - LEVEL.at.median)

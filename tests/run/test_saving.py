@@ -29,9 +29,12 @@ SLICES = 4
 
 def a_block(stride_ns: float = 100.0, **head: Any) -> Block:
     """A test of 1000 ns a call, and a kernel that is steadier than the other."""
-    kernels = ("interpreter", "stride") * (SLICES // 2)
-    times = tuple(50.0 if name == "interpreter" else stride_ns for name in kernels)
-    return Block(side([2000] * SLICES, calls=2, **head), reference=Reference(kernels, times))
+    times = {"interpreter": (50.0,) * SLICES, "stride": (stride_ns,) * SLICES}
+    return Block(side([2000] * SLICES, calls=2, **head), reference=Reference(times))
+
+
+def stride_only(k: int) -> Reference:
+    return Reference({"stride": (100.0 + 9 * k,) * SLICES})
 
 
 BLOCKS = tuple(a_block(100.0 + k) for k in range(6))
@@ -67,19 +70,13 @@ def test_a_test_is_measured_in_the_kernel_that_followed_it_best():
 
 
 def test_a_test_that_computes_is_never_measured_by_the_clock():
-    unsteady = tuple(
-        replace(block, reference=Reference(("stride",) * SLICES, (100.0 + 9 * k,) * SLICES))
-        for k, block in enumerate(BLOCKS)
-    )
+    unsteady = tuple(replace(b, reference=stride_only(k)) for k, b in enumerate(BLOCKS))
     assert saved(a_run(measured(blocks=unsteady))).weights == {"stride": 1.0}
 
 
 def test_a_test_that_waits_is_measured_by_the_clock_where_that_is_steadier():
     waiting = tuple(a_block(100.0 + 9 * k, cpu_ns=(100,) * SLICES) for k in range(6))
-    only_stride = tuple(
-        replace(b, reference=Reference(("stride",) * SLICES, (100.0 + 9 * k,) * SLICES))
-        for k, b in enumerate(waiting)
-    )
+    only_stride = tuple(replace(b, reference=stride_only(k)) for k, b in enumerate(waiting))
     assert saved(a_run(measured(blocks=only_stride))).weights == {"clock": 1.0}
 
 
