@@ -63,8 +63,11 @@ def tick(ns):
 
 CONFTEST = """
 import os
+import sys
 
 import fakeclock
+
+CONTROLLER = "--rlperf" in sys.argv  # and no worker, which gets its orders otherwise
 
 def pytest_rlperf_clock(config):
     at_head = str(config.rootpath) == os.environ["INTEGRATION_PROJECT"]
@@ -72,22 +75,31 @@ def pytest_rlperf_clock(config):
     return fakeclock.CLOCK
 """
 
-BLOCK_BUDGET = """
-import glob
+FEW_BLOCKS = """
+if CONTROLLER:
+    from pytest_rlperf.judge import decide
+    from pytest_rlperf.run import partners
 
-def pytest_configure(config):
-    # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
-    if config.getoption("rlperf"):
-        from pytest_rlperf.run.budget import Budget
-
-        workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
-        Budget.elapsed_s = lambda self: float(len(glob.glob(workers)))
+    # Three are the least there can be, and tell enough where the clock has hardly any noise.
+    decide.LOOKS, decide.FIRST_FRESH, decide.LEAST_FRESH = (3, *decide.LOOKS), 3, 5
+    partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
 """
-"""To be added to a conftest."""
+"""To be added to a conftest, as the next one."""
+
+BLOCK_BUDGET = """
+if CONTROLLER:
+    import glob
+
+    from pytest_rlperf.run.budget import Budget
+
+    # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
+    workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
+    Budget.elapsed_s = lambda self: float(len(glob.glob(workers)))
+"""
 
 COMMON = {
     "fakeclock.py": FAKECLOCK,
-    "conftest.py": CONFTEST,
+    "conftest.py": CONFTEST + FEW_BLOCKS,
     "pytest.ini": "[pytest]\n",
     ".gitignore": "__pycache__\n",
 }

@@ -10,17 +10,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from .projects import CONFTEST, Ended, Project, Workshop
+from .projects import Ended, Project, Workshop
 
 COARSE = "--rlperf-threshold=300%"
-
-FEW_BLOCKS = """
-def pytest_configure(config):
-    if config.getoption("rlperf"):
-        from pytest_rlperf.run import partners
-
-        partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3  # the least that can be stored
-"""
 
 TESTS = """
 import lib
@@ -44,11 +36,7 @@ def library(work_ms: float = 1, other: str = "tick(MS)") -> str:
 
 
 def new_project(workshop: Workshop, name: str, files: Mapping[str, str] | None = None) -> Project:
-    common = {
-        "lib.py": library(),
-        "tests/test_perf.py": TESTS,
-        "conftest.py": CONFTEST + FEW_BLOCKS,
-    }
+    common = {"lib.py": library(), "tests/test_perf.py": TESTS}
     return workshop.project(name, {**common, **(files or {})})
 
 

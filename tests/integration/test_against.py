@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from .projects import BLOCK_BUDGET, COMMON, CONFTEST, Ended, Project, Workshop
+from .projects import BLOCK_BUDGET, COMMON, CONFTEST, FEW_BLOCKS, Ended, Project, Workshop
 
 TESTS = """
 import lib
@@ -28,7 +28,7 @@ def project(workshop: Workshop) -> Project:
     files = {
         "src/lib/__init__.py": library(1),
         "src/fakeclock.py": COMMON["fakeclock.py"],
-        "benchmarks/conftest.py": CONFTEST + BLOCK_BUDGET,
+        "benchmarks/conftest.py": CONFTEST + FEW_BLOCKS + BLOCK_BUDGET,
         "benchmarks/helpers.py": "def call(func):\n    return func() + 0\n",
         "pytest.ini": "[pytest]\npythonpath = src\ntestpaths = benchmarks\n",
         ".gitignore": "__pycache__\n",

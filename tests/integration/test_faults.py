@@ -2,16 +2,15 @@
 
 import pytest
 
-from .projects import CONFTEST, Ended, Workshop
+from .projects import CONFTEST, FEW_BLOCKS, Ended, Workshop
 
 SHORT_DEADLINES = """
-def pytest_configure(config):
-    if config.getoption("rlperf"):
-        from pytest_rlperf.run import budget
+if CONTROLLER:
+    from pytest_rlperf.run import budget
 
-        budget.SCOUT_DEADLINE_S = (4.0, 4.0)
-        budget.BLOCK_DEADLINE_S = 4.0
-        budget.SLOWEST = 2
+    budget.SCOUT_DEADLINE_S = (3.0, 3.0)
+    budget.BLOCK_DEADLINE_S = 3.0
+    budget.SLOWEST = 2
 """
 
 TESTS = """
@@ -113,7 +112,7 @@ def ended(workshop: Workshop) -> Ended:
     head = {
         "lib.py": LIBRARY_HEAD,
         "tests/test_perf.py": TESTS,
-        "conftest.py": CONFTEST + SHORT_DEADLINES,
+        "conftest.py": CONFTEST + FEW_BLOCKS + SHORT_DEADLINES,
     }
     return workshop.project("faults", {"lib.py": LIBRARY_BASE}, head).measure("-s")
 
@@ -154,7 +153,7 @@ def test_a_crash_on_the_base_leaves_no_baseline(ended: Ended):
 
 def test_a_hang_on_the_base_leaves_no_baseline(ended: Ended):
     reason = ended.metric("test_hang_on_base")["reason"]
-    assert reason == "it hangs on the base: no answer from the base worker within 4 s"
+    assert reason == "it hangs on the base: no answer from the base worker within 3 s"
 
 
 def test_a_hang_of_the_base_amid_the_slices_is_not_heads(ended: Ended):
@@ -172,7 +171,7 @@ def test_a_process_that_leaves_early_is_a_crash(ended: Ended):
 
 def test_a_hang_shows_where_it_hangs(ended: Ended):
     shown = ended.section("test_hang")
-    assert "no answer from the head worker within 4 s" in shown
+    assert "no answer from the head worker within 3 s" in shown
     assert "in sleep_for_ever" in shown
 
 

@@ -98,14 +98,13 @@ def test_child(rlperf):
 """
 
 QUICK_AND_PATIENT = """
-def pytest_configure(config):
-    from pytest_rlperf.measure import scout
+from pytest_rlperf.measure import scout
 
-    scout.BUSY_SHARE = 0.01  # on a busy machine the child gets a small share of a core only
-    if config.getoption("rlperf"):
-        from pytest_rlperf.run import partners
+scout.BUSY_SHARE = 0.01  # on a busy machine the child gets a small share of a core only
+if CONTROLLER:
+    from pytest_rlperf.run import partners
 
-        partners.SOLO_BLOCKS = 1
+    partners.SOLO_BLOCKS = 1
 """
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from .projects import COMMON, CONFTEST, Ended, Workshop
+from .projects import COMMON, CONFTEST, FEW_BLOCKS, Ended, Workshop
 
 LOUD = (
     "rlperf: NOTHING WAS COMPARED: there is no stored baseline 'main' that fits; save one with "
@@ -22,6 +22,7 @@ LOUD_WITHOUT_TESTS = (
 
 OWN_CONFTEST = (
     CONFTEST
+    + FEW_BLOCKS
     + """
 import pathlib
 

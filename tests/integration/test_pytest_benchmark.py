@@ -167,10 +167,12 @@ FAILING = {
     "test_raises_later": "give every call fresh state: benchmark.pedantic(func, setup=...).",
 }
 
+CONTRADICTING = "--benchmark-only --benchmark-disable --benchmark-skip"
 OPTIONS = (
-    "--benchmark-only --benchmark-disable --benchmark-autosave --benchmark-json=bench.json "
+    "--benchmark-only --benchmark-autosave --benchmark-json=bench.json "
     "--benchmark-compare --benchmark-compare-fail=mean:5% --benchmark-histogram=histogram "
-    "--benchmark-cprofile=tottime --benchmark-storage=file://stored --benchmark-verbose"
+    "--benchmark-cprofile=tottime --benchmark-storage=file://stored --benchmark-verbose "
+    "--dist=loadfile -n0"  # under which pytest-benchmark warns, and disables itself
 )
 
 
@@ -247,7 +249,7 @@ ONE = "import lib\n\ndef test_a(benchmark):\n    benchmark(lib.steady)\n"
 OURS = "\ndef test_b(rlperf):\n    rlperf(lib.steady)\n"
 
 
-@pytest.mark.parametrize("options", [OPTIONS, "--benchmark-skip", "--dist=loadfile -n0"])
+@pytest.mark.parametrize("options", [OPTIONS, CONTRADICTING])
 def test_options_of_pytest_benchmark_neither_stop_nor_steer_the_gate(
     workshop: Workshop, options: str
 ):

@@ -25,7 +25,7 @@ def long():
 
 def stuck():
     tick(1_000_000)
-    if ordinal() >= 3:
+    if ordinal() >= 2:
         pathlib.Path(os.environ["INTEGRATION_FOLDER"], "stuck").touch()
         time.sleep(3600)
 """
@@ -49,7 +49,7 @@ def project(workshop: Workshop) -> Project:
 
 
 def started(project: Project) -> Running:
-    """A run whose third block hangs: both of its workers are in a call that never returns."""
+    """A run whose second block hangs: both of its workers are in a call that never returns."""
     result = f"--rlperf-json={project.result}"
     run = project.start("--rlperf", "--rlperf-against=base", result)
     run.wait_for_file("stuck")

@@ -17,7 +17,9 @@ def test_a_regression_shows_all_its_evidence(outcomes: Ended):
     shown = "\n".join(rest)
     blocks = outcomes.metric("test_slower")["blocks"]
     assert "why: slower than the allowed +5.0 %" in shown
-    assert re.search(rf"→ 1\.15 ms, {blocks} blocks of \d+ sliced pairs, \d+ calls? a slice", shown)
+    # Blocks are longer where the workers of the next one took long to come up.
+    pairs = r"\d+( to \d+)? sliced pairs"
+    assert re.search(rf"→ 1\.15 ms, {blocks} blocks of {pairs}, \d+ calls? a slice", shown)
     assert re.search(
         r"witnesses: CPU time \+15\.0 %, steal at most .* %, preempted \d+ times/s", shown
     )

@@ -50,11 +50,8 @@ def test_a_vanished_test_alone_does_not_fail_the_run(ended: Ended):
     assert ended.outcomes == {"test_work": "unchanged", "test_renamed": "no_baseline"}
 
 
-@pytest.mark.parametrize(
-    "narrowed", [["-k", "work"], ["tests/test_perf.py::test_work"], ["--deselect=tests/test_x.py"]]
-)
-def test_part_of_the_suite_says_nothing_about_the_rest(project: Project, narrowed: list[str]):
-    found = project.run("--rlperf", "--rlperf-budget=0.01", *narrowed)
+def test_part_of_the_suite_says_nothing_about_the_rest(project: Project):
+    found = project.run("--rlperf", "--rlperf-budget=0.01", "-k", "work")
     assert found.result["vanished"] == []
 
 
