@@ -12,6 +12,7 @@ from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.proof import Trial
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Interval, Outcome, Verdict
@@ -148,4 +149,23 @@ def a_session(levels: Mapping[str, Sequence[float]] | None = None, **fields: Any
 
 def a_stored(nodeid: str = "test_a.py::test_a", **fields: Any) -> Stored:
     plain = Stored(nodeid, source_hash="abc", weights={"interpreter": 1.0}, sessions=(a_session(),))
+    return replace(plain, **fields)
+
+
+def a_trial(nodeid: str = "test_a.py::test_a", **fields: Any) -> Trial:
+    """Of unchanged code, rightly called so."""
+    plain = Trial(
+        nodeid,
+        source_hash="abc",
+        injected=0.0,
+        threshold=0.05,
+        outcome=Outcome.UNCHANGED,
+        interval=Interval(0.001, -0.01, 0.012),
+        blocks=5,
+        seconds=4.0,
+        created="2030-01-02T03:04:05+00:00",
+        commit="a" * 40,
+        dirty=False,
+        facts=FACTS,
+    )
     return replace(plain, **fields)

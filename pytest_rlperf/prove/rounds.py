@@ -124,7 +124,8 @@ class Rounds:
         seconds = (now_s - self._told_at_s) / len(tests)
         self._told_at_s = now_s
         new = [self._trial(goal, test, seconds) for test in tests if is_verdict(test)]
-        append(self._file, new)
+        if new:
+            append(self._file, new)
         self._trials += new
         self._added += len(new)
 

@@ -1,6 +1,7 @@
 """The live line, in a terminal and in a log."""
 
 import io
+from dataclasses import replace
 
 import pytest
 
@@ -24,6 +25,11 @@ class Terminal(io.StringIO):
 )
 def test_a_line_says_how_far_it_has_come(progress: Progress, line: str):
     assert render_progress(progress) == line
+
+
+def test_of_several_rounds_a_line_says_which():
+    line = render_progress(replace(SCOUTING, label="round 2, +10.0 %"))
+    assert line == "rlperf: round 2, +10.0 %: 0 of 12 decided · scouting · 2 s of 300 s"
 
 
 def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind(
