@@ -10,7 +10,6 @@ from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.kernel_plan import with_kernels
-from pytest_rlperf.measure.planning import lengthened
 from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.spec import Spec
@@ -21,10 +20,8 @@ THRESHOLD_AGAINST = 0.05
 THRESHOLD_STORED = 0.10
 SOLO_BLOCKS = 5
 """Without a partner there is no verdict to reach: enough blocks to show value and spread."""
-SAVE_BLOCKS = 12
-"""Of a saved session: four in each state of the machine (see `measure.shaker`)."""
-SAVE_TIMES = 2
-"""Times the usual pairs: the choice of kernels wants to be a good one."""
+SAVE_BLOCKS = 24
+"""Of a saved session: eight in each state of the machine (see `measure.shaker`)."""
 
 
 class Partner(Protocol):
@@ -151,8 +148,7 @@ class Kernels:
 
     def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
         assert facts is not None
-        longer = lengthened(plan, spec, SAVE_TIMES) if self.saving else plan
-        return with_kernels(longer, seen, facts["unit_ns"])
+        return with_kernels(plan, seen, facts["unit_ns"])
 
     def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
         assert facts is not None

@@ -14,7 +14,6 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.partners import (
     SAVE_BLOCKS,
-    SAVE_TIMES,
     SOLO_BLOCKS,
     THRESHOLD_AGAINST,
     THRESHOLD_STORED,
@@ -89,12 +88,11 @@ def test_only_kernels_change_a_plan(partner: Partner):
 
 
 @pytest.mark.parametrize("nodeid", [NODE, OTHER, UNKNOWN])
-def test_all_kernels_play_with_every_test_and_longer_in_a_save(nodeid: str):
-    plan = KERNELS.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
+@pytest.mark.parametrize("partner", [KERNELS, SAVING])
+def test_all_kernels_play_with_every_test(partner: Partner, nodeid: str):
+    plan = partner.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
     assert [name for name, _ in plan.kernels] == ["blas", "interpreter", "stride"]
     assert plan.pairs == PLAN.pairs
-    saved = SAVING.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
-    assert saved == replace(plan, pairs=SAVE_TIMES * PLAN.pairs)
 
 
 # -- blocks -------------------------------------------------------------------------------------
