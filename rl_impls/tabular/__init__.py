@@ -1,1 +1,46 @@
-"""Q-tables and their learners."""
+"""Q-tables and their learners, by name."""
+
+from typing import Final
+
+from rl_impls.tabular.arrays import NumpyQLearning
+from rl_impls.tabular.batch import BatchQLearning
+from rl_impls.tabular.compiled import CompiledQLearning
+from rl_impls.tabular.gpu import GPUQLearning
+from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.lists import ListQLearning
+from rl_impls.tabular.memory import MemoryOptimizedQLearning
+from rl_impls.tabular.optimal import OptimalQLearning
+from rl_impls.tabular.schedules import Constant, Exponential, Linear
+from rl_impls.tabular.settings import Settings
+from rl_impls.tabular.sparse import SparseQLearning
+
+LEARNERS: Final[dict[str, type[QLearner]]] = {
+    learner.name: learner
+    for learner in (
+        ListQLearning,
+        NumpyQLearning,
+        OptimalQLearning,
+        BatchQLearning,
+        MemoryOptimizedQLearning,
+        SparseQLearning,
+        GPUQLearning,
+        CompiledQLearning,
+    )
+}
+
+__all__ = [
+    "LEARNERS",
+    "BatchQLearning",
+    "CompiledQLearning",
+    "Constant",
+    "Exponential",
+    "GPUQLearning",
+    "Linear",
+    "ListQLearning",
+    "MemoryOptimizedQLearning",
+    "NumpyQLearning",
+    "OptimalQLearning",
+    "QLearner",
+    "Settings",
+    "SparseQLearning",
+]

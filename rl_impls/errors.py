@@ -1,0 +1,25 @@
+"""Errors a user can cause. Each message says what failed, then what to do."""
+
+
+class ImplsError(Exception):
+    """Base class of every error this package raises on purpose."""
+
+
+class SettingError(ImplsError, ValueError):
+    """A hyper-parameter or a size makes no sense."""
+
+
+class SpaceError(ImplsError):
+    """An environment has states or actions that no table can hold."""
+
+
+class IllegalAction(ImplsError, ValueError):
+    """An action that the rules do not allow here."""
+
+
+class TableFileError(ImplsError):
+    """A saved table cannot be read."""
+
+
+class MissingDependency(ImplsError, ImportError):
+    """Something optional is asked for and is not installed."""

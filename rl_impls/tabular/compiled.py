@@ -1,0 +1,104 @@
+"""Q-learning in compiled code, the environment's rules included."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.model import Actions, Flags, Model, States
+from rl_impls.envs.tabular import TabularEnv
+from rl_impls.jit import require_numba
+from rl_impls.tabular.arrays import NumpyQLearning
+from rl_impls.tabular.training import Training, Visits, check_count, check_fit
+from rl_impls.tabular.transitions import Transitions
+
+
+class CompiledQLearning(NumpyQLearning):
+    """Trains without coming back to Python where compiled code knows the environment's rules.
+
+    Batches are learned in compiled code in any environment. Single steps, and environments without
+    compiled rules, take the way of NumPy.
+    """
+
+    name: ClassVar[str] = "compiled"
+
+    def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
+        require_numba("CompiledQLearning")
+        from rl_impls.tabular import kernels
+
+        super().__init__(n_states, n_actions, **arguments)
+        self._kernels: Final = kernels
+        self._adopted: Model | None = None
+        self._counter = np.array([self.chance.getrandbits(64)], np.uint64)
+
+    def adopt(self, model: Model) -> bool:
+        """Close the table: see `kernels`."""
+        if self._adopted is not model:
+            self._open()
+            self._adopted = model
+            self._close()
+        return True
+
+    def train(
+        self,
+        env: TabularEnv,
+        n_steps: int,
+        *,
+        visits: Visits = None,
+        trace: NDArray[np.float64] | None = None,
+    ) -> Training:
+        """`trace`, (n_steps, 5), takes s_tm1, a_tm1, r_t, s_t and terminated of each step."""
+        model = env.model
+        if model is None or not self._kernels.has_rules(model.tables):
+            return super().train(env, n_steps, visits=visits)
+        check_fit(self, env.n_states, env.n_actions)
+        check_count("steps", n_steps)
+        self.adopt(model)
+        alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
+        state, n_episodes, running, reward_sum = self._kernels.train(
+            model.tables, self.q, visits, trace, self._counter, n_steps,
+            env.state if env.running else -1, self.settings.discount,
+            alpha.course(self.n_steps if alpha.per == "step" else self.n_episodes),
+            epsilon.course(self.n_steps if epsilon.per == "step" else self.n_episodes),
+        )  # fmt: skip
+        self.set_progress(self.n_steps + n_steps, self.n_episodes + n_episodes)
+        env.place(state, running=running)
+        return Training(n_steps, n_episodes, reward_sum)
+
+    def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
+        actions = np.empty(len(s_t), np.int64)
+        self._kernels.act_rows(self.q, masks_t, s_t, self.epsilon, self._counter, actions)
+        return actions
+
+    def learn_batch(self, batch: Transitions) -> None:
+        self._kernels.learn_rows(
+            self.q, batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated,
+            batch.masks_t, self._alphas(len(batch)), self._discount,
+        )  # fmt: skip
+        self.count_steps(len(batch))
+
+    def table(self) -> NDArray[np.float32]:
+        table = super().table()
+        table[np.isneginf(table)] = 0.0
+        return table
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        super().set_table(table)
+        self._close()
+
+    def chance_state(self) -> Any:
+        return [super().chance_state(), int(self._counter[0])]
+
+    def set_chance_state(self, state: Any) -> None:
+        python_state, counter = state
+        super().set_chance_state(python_state)
+        self._counter[0] = counter
+
+    def _close(self) -> None:
+        if self._adopted is not None:
+            self.q[~self._adopted.masks] = -np.inf
+
+    def _open(self) -> None:
+        self.q[np.isneginf(self.q)] = 0.0

@@ -1,0 +1,237 @@
+"""Q-learning in compiled code: whole training loops, and single calls on rows.
+
+The tables they work on are *closed*: the entry of an action that is not legal holds minus infinity,
+so that the plain maximum of a row is the maximum over the legal actions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs import compiled as rules
+from rl_impls.envs.compiled import has_rules, reset_state, step_state
+from rl_impls.envs.model import Actions, Flags, Rewards, States
+from rl_impls.jit import compiled, inlined, version_of
+
+__all__ = ["act_rows", "has_rules", "learn_rows", "train"]
+
+Table = NDArray[np.float32]
+
+# SplitMix64 (Steele, Lea & Flood, 2014): the state is a counter, so that one number does not wait
+# for the one before it, and every seed is a good one.
+_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
+_MIX_2: Final = np.uint64(0x94D049BB133111EB)
+_LOW_32: Final = np.uint64(0xFFFFFFFF)
+_S27, _S30, _S31, _S32 = (np.uint64(shift) for shift in (27, 30, 31, 32))
+DRAWS: Final = 4294967296.0
+
+
+@inlined
+def mixed(counter: Any) -> Any:
+    """64 random bits."""
+    z = (counter ^ (counter >> _S30)) * _MIX_1
+    z = (z ^ (z >> _S27)) * _MIX_2
+    return z ^ (z >> _S31)
+
+
+@inlined
+def best_of(q: Any, s: Any) -> tuple[int, Any]:
+    """The best action of a row, the first of equals, and its value."""
+    action = 0
+    value = q[s, 0]
+    for a in range(1, q.shape[1]):
+        if q[s, a] > value:
+            value = q[s, a]
+            action = a
+    return action, value
+
+
+@inlined
+def best_masked(q: Any, s: Any, masks: Any, row: int) -> tuple[int, Any]:
+    """The same over the actions that a row of masks allows; minus infinity where it allows none."""
+    action = 0
+    value = np.float32(-np.inf)
+    for a in range(q.shape[1]):
+        if masks[row, a] and q[s, a] > value:
+            value = q[s, a]
+            action = a
+    return action, value
+
+
+@inlined
+def any_of(masks: Any, row: int, draw: Any) -> int:
+    """An action that a row of masks allows, each as likely as the others."""
+    skip = draw * masks[row].sum() >> 32
+    for a in range(masks.shape[1]):
+        if masks[row, a]:
+            if skip == 0:
+                return a
+            skip -= 1
+    return 0
+
+
+@inlined
+def any_legal(q: Any, s: Any, draw: Any) -> int:
+    """A legal action, each as likely as the others."""
+    n_legal = 0
+    for a in range(q.shape[1]):
+        if q[s, a] != -np.inf:
+            n_legal += 1
+    skip = draw * n_legal >> 32
+    for a in range(q.shape[1]):
+        if q[s, a] != -np.inf:
+            if skip == 0:
+                return a
+            skip -= 1
+    return 0
+
+
+@inlined
+def advanced(value: Any, course: Any) -> Any:
+    """The next value of a schedule; see `schedules.Course`."""
+    return min(max(value * course.factor + course.slope, course.low), course.high)
+
+
+def make_train(version: int) -> Callable[..., Any]:
+    """The training loop; `version` is that of the rules it will be compiled with."""
+
+    @compiled
+    def train(
+        tables: Any,
+        q: Table,
+        visits: NDArray[np.uint32] | None,
+        trace: NDArray[np.float64] | None,
+        rng: NDArray[np.uint64],
+        n_steps: int,
+        start: int,
+        discount: float,
+        alpha: Any,
+        epsilon: Any,
+    ) -> tuple[int, int, bool, float]:
+        """Train for `n_steps` steps from state `start`, or from a new episode where it is -1.
+
+        Returns (state, episodes, whether one is running, sum of rewards).
+        """
+        _ = version
+        counter = rng[0]
+        n_episodes = 0
+        rewards = 0.0
+        rate = alpha.value
+        explore = epsilon.value
+        limit = np.uint64(explore * DRAWS)
+        gamma = np.float32(discount)
+        s_tm1: Any = np.int64(start)
+        terminated = False
+        if s_tm1 < 0:
+            counter += _GAMMA
+            s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
+        a_best, _value = best_of(q, s_tm1)
+        for i in range(n_steps):
+            if terminated:
+                counter += _GAMMA
+                s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
+                a_best, _value = best_of(q, s_tm1)
+            counter += _GAMMA
+            bits = mixed(counter)
+            a_tm1 = a_best
+            if bits & _LOW_32 < limit:
+                counter += _GAMMA
+                a_tm1 = any_legal(q, s_tm1, np.int64(mixed(counter) >> _S32))
+            s_t, r_t, terminated = step_state(tables, s_tm1, a_tm1, np.int64(bits >> _S32))
+            target = np.float32(r_t)
+            if not terminated:
+                a_best, q_best = best_of(q, s_t)
+                target += gamma * q_best
+            q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])
+            if visits is not None:
+                visits[s_tm1, a_tm1] += np.uint32(1)
+            if trace is not None:
+                trace[i, 0] = s_tm1
+                trace[i, 1] = a_tm1
+                trace[i, 2] = r_t
+                trace[i, 3] = s_t
+                trace[i, 4] = terminated
+            if alpha.per_step:
+                rate = advanced(rate, alpha)
+            if epsilon.per_step:
+                explore = advanced(explore, epsilon)
+                limit = np.uint64(explore * DRAWS)
+            rewards += r_t
+            if terminated:
+                n_episodes += 1
+                if not alpha.per_step:
+                    rate = advanced(rate, alpha)
+                if not epsilon.per_step:
+                    explore = advanced(explore, epsilon)
+                    limit = np.uint64(explore * DRAWS)
+            elif s_t == s_tm1:
+                a_best, _value = best_of(q, s_t)  # the update may have changed this very row
+            s_tm1 = s_t
+        rng[0] = counter
+        return s_tm1, n_episodes, not terminated, rewards
+
+    return train
+
+
+train = make_train(version_of(rules))
+
+
+@compiled
+def act_rows(
+    q: Table,
+    masks: Flags | None,
+    s_t: States,
+    epsilon: float,
+    rng: NDArray[np.uint64],
+    actions: Actions,
+) -> None:
+    """An epsilon-greedy action for each row."""
+    limit = np.uint64(epsilon * DRAWS)
+    counter = rng[0]
+    for row in range(len(s_t)):
+        counter += _GAMMA
+        bits = mixed(counter)
+        explores = bits & _LOW_32 < limit
+        draw = np.int64(bits >> _S32)
+        if masks is None:
+            if explores:
+                actions[row] = any_legal(q, s_t[row], draw)
+            else:
+                actions[row], _value = best_of(q, s_t[row])
+        elif explores:
+            actions[row] = any_of(masks, row, draw)
+        else:
+            actions[row], _value = best_masked(q, s_t[row], masks, row)
+    rng[0] = counter
+
+
+@compiled
+def learn_rows(
+    q: Table,
+    s_tm1: States,
+    a_tm1: Actions,
+    r_t: Rewards,
+    s_t: States,
+    terminated: Flags,
+    masks: Flags | None,
+    alphas: NDArray[np.float64],
+    discount: float,
+) -> None:
+    """Learn the rows one after another."""
+    gamma = np.float32(discount)
+    for row in range(len(s_tm1)):
+        target = r_t[row]
+        if not terminated[row]:
+            if masks is None:
+                _action, best = best_of(q, s_t[row])
+            else:
+                _action, best = best_masked(q, s_t[row], masks, row)
+            if best != -np.inf:
+                target += gamma * best
+        entry = q[s_tm1[row], a_tm1[row]]
+        q[s_tm1[row], a_tm1[row]] = entry + np.float32(alphas[row]) * (target - entry)

@@ -1,0 +1,190 @@
+"""What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
+
+    q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
+
+The maximum runs over the legal actions of `s_t`; after a terminated transition, and where nothing
+is legal, there is no future and it is 0. Only `terminated` cuts it: a truncated episode was cut by
+the clock, and its last transition bootstraps like any other.
+"""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any, ClassVar, Final, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.model import Actions, Flags, Model, States
+from rl_impls.envs.tabular import Legal, TabularEnv
+from rl_impls.errors import SettingError
+from rl_impls.tabular import files, training
+from rl_impls.tabular.settings import Settings
+from rl_impls.tabular.training import Training, Visits
+from rl_impls.tabular.transitions import Transitions
+
+DEFAULTS: Final = Settings()
+
+
+class QLearner:
+    """Acts epsilon-greedily on a table of action values and learns it from transitions.
+
+    A greedy choice is the first of equals. Learners with equal seeds that learn at every step act
+    alike, whatever holds their table. What holds it is the subclass's: `greedy`, `learn`, `table`
+    and `set_table`.
+    """
+
+    name: ClassVar[str]
+
+    def __init__(
+        self,
+        n_states: int,
+        n_actions: int,
+        *,
+        settings: Settings = DEFAULTS,
+        seed: int | None = None,
+    ) -> None:
+        if n_states < 1 or n_actions < 1:
+            raise SettingError(f"a table needs states and actions, not {n_states} and {n_actions}.")
+        self.n_states: Final = n_states
+        self.n_actions: Final = n_actions
+        self.settings: Final = settings
+        self.n_steps = 0
+        self.n_episodes = 0
+        self.chance = random.Random(seed)
+        self._every_action: Final = tuple(range(n_actions))
+        self.counts_steps: Final = "step" in (settings.learning_rate.per, settings.epsilon.per)
+        self._discount: Final = settings.discount
+        self._refresh()
+
+    # Acting
+
+    def act(self, s_t: int, legal_t: Legal = None) -> int:
+        """With probability epsilon any legal action, otherwise the best one."""
+        if self.chance.random() < self.epsilon:
+            choices = self._every_action if legal_t is None else legal_t
+            return choices[int(self.chance.random() * len(choices))]
+        return self.greedy(s_t, legal_t)
+
+    def greedy(self, s_t: int, legal_t: Legal = None) -> int:
+        """The best legal action, the first of equals."""
+        raise NotImplementedError
+
+    def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
+        """`act` for each row; a mask holds the legal actions of each."""
+        legal = _legal_rows(masks_t, len(s_t))
+        rows = zip(s_t.tolist(), legal, strict=True)
+        return np.fromiter((self.act(s, legal_t) for s, legal_t in rows), np.int64, len(s_t))
+
+    # Learning
+
+    def learn(
+        self,
+        s_tm1: int,
+        a_tm1: int,
+        r_t: float,
+        s_t: int,
+        *,
+        terminated: bool,
+        legal_t: Legal = None,
+    ) -> None:
+        """Move one entry towards its target. `legal_t` are the legal actions of `s_t`."""
+        raise NotImplementedError
+
+    def learn_batch(self, batch: Transitions) -> None:
+        """Learn the rows in order, each from the table that the rows before it left."""
+        legal = _legal_rows(batch.masks_t, len(batch))
+        columns = (batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated)
+        rows = zip(*(column.tolist() for column in columns), legal, strict=True)
+        for s_tm1, a_tm1, r_t, s_t, terminated, legal_t in rows:
+            self.learn(s_tm1, a_tm1, r_t, s_t, terminated=terminated, legal_t=legal_t)
+
+    def end_episodes(self, n: int = 1) -> None:
+        """Count ended episodes: schedules that count per episode go on."""
+        self.n_episodes += n
+        self._refresh()
+
+    def flush(self) -> None:
+        """Learn what is held back; only learners that collect transitions hold any."""
+
+    def adopt(self, model: Model) -> bool:
+        """Take over a model's masks, if this learner can; then it needs none any more."""
+        return False
+
+    # Training
+
+    def train_episode(self, env: TabularEnv) -> Training:
+        """Play and learn to the end of one episode: the running one, or else a new one."""
+        return training.train(self, env, episodes=1)
+
+    def train(self, env: TabularEnv, n_steps: int, *, visits: Visits = None) -> Training:
+        """Play and learn for exactly `n_steps` steps, from where the environment stands.
+
+        `visits`, an array of the table's shape, counts how often each pair was learned.
+        """
+        return training.train(self, env, steps=n_steps, visits=visits)
+
+    # The table
+
+    def table(self) -> NDArray[np.float32]:
+        """A copy of the table, (n_states, n_actions), with what was held back learned."""
+        raise NotImplementedError
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        """Replace every entry."""
+        raise NotImplementedError
+
+    def rows(self) -> tuple[States, NDArray[Any]]:
+        """The states whose row is not all zero, and their rows: the table for a file."""
+        table = self.table()
+        states = np.flatnonzero(table.any(axis=1))
+        return states, table[states]
+
+    def set_rows(self, states: States, rows: NDArray[Any]) -> None:
+        """The reverse of `rows`."""
+        table = np.zeros((self.n_states, self.n_actions), rows.dtype)
+        table[states] = rows
+        self.set_table(table)
+
+    def save(self, path: str | Path) -> None:
+        """Write all that is needed to go on: the file is whole or not there."""
+        files.save(self, Path(path))
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Go on where a learner, of this kind or another, was saved."""
+        return files.load(cls, Path(path))
+
+    def chance_state(self) -> Any:
+        """The state of the random numbers, as JSON can hold it."""
+        version, numbers, gauss = self.chance.getstate()
+        return [version, list(numbers), gauss]
+
+    def set_chance_state(self, state: Any) -> None:
+        version, numbers, gauss = state
+        self.chance.setstate((version, tuple(numbers), gauss))
+
+    # Schedules
+
+    def set_progress(self, n_steps: int, n_episodes: int) -> None:
+        self.n_steps = n_steps
+        self.n_episodes = n_episodes
+        self._refresh()
+
+    def count_steps(self, n: int = 1) -> None:
+        """Count learned steps: schedules that count per step go on."""
+        self.n_steps += n
+        if self.counts_steps:
+            self._refresh()
+
+    def _refresh(self) -> None:
+        alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
+        self.alpha = alpha.at(self.n_steps if alpha.per == "step" else self.n_episodes)
+        self.epsilon = epsilon.at(self.n_steps if epsilon.per == "step" else self.n_episodes)
+
+
+def _legal_rows(masks: Flags | None, n: int) -> list[Legal]:
+    if masks is None:
+        return [None] * n
+    return [tuple(np.flatnonzero(mask).tolist()) for mask in masks]

@@ -1,0 +1,100 @@
+"""Q-learning by the quicker of two paths, lists or NumPy, as the sizes command.
+
+Both crossover points were measured with `python -m tests.perf.crossover` on 2026-11-16 (AMD EPYC
+virtual machine, Python 3.11.7, numpy 2.4.6); the script prints them for the machine it runs on.
+"""
+
+from __future__ import annotations
+
+from math import inf
+from typing import Any, ClassVar, Final, Self, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.model import Model, States
+from rl_impls.envs.tabular import TabularEnv
+from rl_impls.tabular import fused
+from rl_impls.tabular.arrays import NumpyQLearning
+from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.lists import ListQLearning
+from rl_impls.tabular.training import Training, Visits, check_count, check_fit
+
+# From this many actions on, a step on an array is quicker than one on lists.
+ACTIONS_FOR_NUMPY: Final = 48
+# From this many rows on, a batch is quicker as array operations than row by row on lists.
+ROWS_FOR_NUMPY: Final = 48
+
+
+def prefers_lists(n_actions: int, batch_size: int) -> bool:
+    return n_actions < ACTIONS_FOR_NUMPY and batch_size < ROWS_FOR_NUMPY
+
+
+class OptimalQLearning(QLearner):
+    """Holds its table in lists or in an array; `batch_size` is that of the batches to come.
+
+    Making one gives an object of the class that fits, as pathlib.Path does.
+    """
+
+    name: ClassVar[str] = "optimal"
+
+    def __new__(cls, n_states: int, n_actions: int, *, batch_size: int = 1, **_: Any) -> Self:
+        if cls is OptimalQLearning:
+            on_lists = prefers_lists(n_actions, batch_size)
+            return cast(Self, object.__new__(OptimalOnLists if on_lists else OptimalOnArray))
+        return object.__new__(cls)
+
+    def __init__(
+        self, n_states: int, n_actions: int, *, batch_size: int = 1, **arguments: Any
+    ) -> None:
+        super().__init__(n_states, n_actions, **arguments)
+
+
+class OptimalOnArray(OptimalQLearning, NumpyQLearning):
+    """For long rows and large batches."""
+
+
+class OptimalOnLists(OptimalQLearning, ListQLearning):
+    """For short rows and single steps. It plays a model's rules itself: see `fused`."""
+
+    def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
+        super().__init__(n_states, n_actions, **arguments)
+        self._adopted: Model | None = None
+
+    def adopt(self, model: Model) -> bool:
+        if self._adopted is not model:
+            self._open()
+            self._adopted = model
+            fused.close(self.q, model)
+        return True
+
+    def train(self, env: TabularEnv, n_steps: int, *, visits: Visits = None) -> Training:
+        if env.model is None:
+            return super().train(env, n_steps, visits=visits)
+        check_fit(self, env.n_states, env.n_actions)
+        check_count("steps", n_steps)
+        self.adopt(env.model)
+        return fused.train(self, env, env.model, n_steps, visits)
+
+    def table(self) -> NDArray[np.float32]:
+        table = super().table()
+        table[np.isneginf(table)] = 0.0
+        return table
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        super().set_table(table)
+        if self._adopted is not None:
+            fused.close(self.q, self._adopted)
+
+    def rows(self) -> tuple[States, NDArray[Any]]:
+        self._open()
+        states_and_rows = super().rows()
+        if self._adopted is not None:
+            fused.close(self.q, self._adopted)
+        return states_and_rows
+
+    def _open(self) -> None:
+        """Undo `fused.close`."""
+        if self._adopted is not None:
+            for row in self.q:
+                row[:] = [0.0 if value == -inf else value for value in row]

@@ -1,0 +1,83 @@
+"""Q-learning that stores only the states it has learned something about."""
+
+from __future__ import annotations
+
+from array import array
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.model import States
+from rl_impls.envs.tabular import Legal
+from rl_impls.tabular.learner import QLearner
+
+
+class SparseQLearning(QLearner):
+    """A float32 row for each learned state; a row that is not stored is all zeros.
+
+    Rows are whole, so the maximum sees the zeros of actions never taken. Looking at a state, to act
+    in it or to bootstrap from it, stores nothing.
+    """
+
+    name: ClassVar[str] = "sparse"
+
+    def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
+        super().__init__(n_states, n_actions, **arguments)
+        self._zeros = array("f", [0.0] * n_actions)
+        self._stored: dict[int, array[float]] = {}
+
+    def __len__(self) -> int:
+        """The number of stored states."""
+        return len(self._stored)
+
+    def greedy(self, s_t: int, legal_t: Legal = None) -> int:
+        row = self._stored.get(s_t, self._zeros)
+        if legal_t is None:
+            return row.index(max(row))
+        values = [row[a] for a in legal_t]
+        return legal_t[values.index(max(values))]
+
+    def learn(
+        self,
+        s_tm1: int,
+        a_tm1: int,
+        r_t: float,
+        s_t: int,
+        *,
+        terminated: bool,
+        legal_t: Legal = None,
+    ) -> None:
+        target = r_t
+        if not terminated:
+            row = self._stored.get(s_t, self._zeros)
+            values = row if legal_t is None else [row[a] for a in legal_t]
+            target += self._discount * max(values, default=0.0)
+        stored = self._stored.get(s_tm1)
+        if stored is None:
+            stored = self._stored[s_tm1] = self._zeros[:]
+        stored[a_tm1] += self.alpha * (target - stored[a_tm1])
+        self.count_steps()
+
+    def table(self) -> NDArray[np.float32]:
+        """Dense: for small tables. `rows` has only what is stored."""
+        table = np.zeros((self.n_states, self.n_actions), np.float32)
+        states, rows = self.rows()
+        table[states] = rows
+        return table
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        states = np.flatnonzero(table.any(axis=1))
+        self.set_rows(states, table[states])
+
+    def rows(self) -> tuple[States, NDArray[np.float32]]:
+        states = np.fromiter(self._stored, np.int64, len(self._stored))
+        rows = np.frombuffer(b"".join(self._stored.values()), np.float32)
+        return states, rows.reshape(-1, self.n_actions)
+
+    def set_rows(self, states: States, rows: NDArray[Any]) -> None:
+        values = rows.astype(np.float32)
+        self._stored = {
+            state: array("f", row.tobytes())
+            for state, row in zip(states.tolist(), values, strict=True)
+        }
