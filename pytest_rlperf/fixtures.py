@@ -1,14 +1,18 @@
-"""The `rlperf` fixture: in a worker it measures; in a plain test run it calls once."""
+"""The fixtures `rlperf` and `rlperf_mpi`: they measure in a worker, and call once elsewhere."""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_rlperf.errors import FixtureError
+from pytest_rlperf.errors import FixtureError, UsageError
 
 if TYPE_CHECKING:
+    from pytest_rlperf.measure.mpi.collective import RankRaises
+    from pytest_rlperf.measure.mpi.rank_session import Here
     from pytest_rlperf.measure.player import Player, Work
+
+MPI_FIXTURE = "rlperf_mpi"
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -72,6 +76,38 @@ class Rlperf:
         return func() if state is None else func(state)
 
 
+class RlperfMpi(Rlperf):
+    """The same in each rank of an MPI job; every rank makes every call."""
+
+    def __init__(self, here: "Here", player: "Player | None", steps: int | None) -> None:
+        super().__init__(player, steps)
+        self._comm = here.world.Dup()  # apart from messages of the library under test
+        self.rank = here.rank
+        self.size = here.size
+
+    @property
+    def comm(self) -> Any:
+        """mpi4py's communicator of all ranks of the job."""
+        return self._comm
+
+    def rank_assert(self, condition: object, message: str = "") -> None:
+        """To be called on all ranks: fails on every one where `condition` is false on any."""
+        from pytest_rlperf.measure.mpi.collective import rank_assert
+
+        rank_assert(self._comm, condition, message)
+
+    def rank_raises(
+        self,
+        expected: type[BaseException] | tuple[type[BaseException], ...],
+        *,
+        match: str | None = None,
+    ) -> "RankRaises":
+        """As `pytest.raises`, on all ranks: fails on every one where any does not raise."""
+        from pytest_rlperf.measure.mpi.collective import RankRaises
+
+        return RankRaises(self._comm, expected, match)
+
+
 def checked_steps(steps: int | None) -> int | None:
     if steps is not None and (isinstance(steps, bool) or not isinstance(steps, int) or steps < 1):
         raise FixtureError(f"steps is {steps!r}; give the whole number of steps one call makes.")
@@ -92,3 +128,41 @@ def player_of(config: pytest.Config) -> "Player | None":
 
     worker = sys.modules.get("pytest_rlperf.measure.worker")
     return None if worker is None else config.stash.get(worker.PLAYER, None)
+
+
+@pytest.fixture
+def rlperf_mpi(request: pytest.FixtureRequest) -> RlperfMpi:
+    """Communicate and measure in the ranks of an MPI job: `.comm`, `.rank`, `.size`."""
+    from pytest_rlperf.markers import spec_of
+
+    here = here_of(request.config)
+    if here is None:
+        raise FixtureError(
+            "rlperf_mpi is for tests that ask for it themselves; take it as an argument of the "
+            "test, not by request.getfixturevalue."
+        )
+    return RlperfMpi(here, player_of(request.config), spec_of(request.node).steps)
+
+
+def here_of(config: pytest.Config) -> "Here | None":
+    """The place of this process in an MPI job; None: it is no rank of one."""
+    import sys
+
+    rank = sys.modules.get("pytest_rlperf.measure.mpi.rank_session")
+    return None if rank is None else config.stash.get(rank.HERE, None)
+
+
+def parametrize_sizes(metafunc: pytest.Metafunc) -> None:
+    """Each size of an MPI test's jobs is a test of its own; a plain run makes do with one."""
+    from pytest_rlperf.markers import ranks_of, spec_of
+
+    item: Any = metafunc.definition
+    try:
+        spec = ranks_of(item)
+        spec_of(item)  # or a wrong keyword would be noticed in the ranks only
+    except UsageError as error:
+        raise pytest.Collector.CollectError(f"rlperf: {error}") from None
+    every = metafunc.config.getoption("rlperf") or here_of(metafunc.config) is not None
+    sizes = spec.nprocs if every else (spec.plain,)
+    ids = [f"nprocs={size}" for size in sizes]
+    metafunc.parametrize(MPI_FIXTURE, sizes, ids=ids, indirect=True)

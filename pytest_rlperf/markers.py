@@ -1,7 +1,10 @@
-"""`@pytest.mark.rlperf(...)` → `Spec`, or one sentence that says what is wrong with it."""
+"""`@pytest.mark.rlperf(...)` → `Spec`, `@pytest.mark.rlperf_mpi(...)` → `RankSpec` too, or one
+sentence that says what is wrong with it.
+"""
 
 import difflib
 import json
+import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -10,34 +13,57 @@ import pytest
 from pytest_rlperf.adoption import group_of
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import parse_fraction
+from pytest_rlperf.model.rank_spec import RANK_KEYWORDS, RankSpec, Scaling
 from pytest_rlperf.model.spec import KEYWORDS, Spec
 
 MARKER = "rlperf"
+MPI_MARKER = "rlperf_mpi"
 
 
 def spec_of(item: pytest.Item) -> Spec:
     """The closest marker wins, keyword by keyword."""
-    merged: dict[str, Any] = {}
-    for marker in item.iter_markers(MARKER):
-        if marker.args:
-            raise UsageError(
-                f"{item.nodeid}: @pytest.mark.rlperf takes keywords only, "
-                f"and got {marker.args[0]!r}; write category={marker.args[0]!r}, for example."
-            )
-        merged = {**marker.kwargs, **merged}
+    merged = {name: value for name, value in _merged(item).items() if name not in RANK_KEYWORDS}
     group = group_of(item)
     if group is not None:
         merged.setdefault("category", group)
-    return spec_from(merged, item.nodeid)
+    return spec_from(merged, item.nodeid, _marker_of(item))
 
 
-def spec_from(keywords: Mapping[str, Any], nodeid: str) -> Spec:
-    for name, value in keywords.items():
-        if name not in KEYWORDS:
-            raise UsageError(_unknown(name, nodeid))
-        expected, fits = CHECKS[name]
-        if not fits(value):
-            raise UsageError(f"{nodeid}: rlperf({name}={value!r}) is not {expected}; correct it.")
+def ranks_of(item: pytest.Item) -> RankSpec:
+    """What an MPI test says of its jobs."""
+    merged = {name: value for name, value in _merged(item).items() if name in RANK_KEYWORDS}
+    _check(merged, item.nodeid, MPI_MARKER, ranks=True)
+    if "nprocs" in merged:
+        given = merged["nprocs"]
+        merged["nprocs"] = tuple(sorted({given} if isinstance(given, int) else set(given)))
+    if "scaling" in merged:
+        merged["scaling"] = Scaling(merged["scaling"])
+    return RankSpec(**merged)
+
+
+def _marker_of(item: pytest.Item) -> str:
+    return MPI_MARKER if item.get_closest_marker(MPI_MARKER) else MARKER
+
+
+def _merged(item: pytest.Item) -> dict[str, Any]:
+    merged: dict[str, Any] = {}
+    for marker in item.iter_markers():
+        if marker.name not in (MARKER, MPI_MARKER):
+            continue
+        if marker.args:
+            raise UsageError(
+                f"{item.nodeid}: @pytest.mark.{marker.name} takes keywords only, "
+                f"and got {marker.args[0]!r}; write category={marker.args[0]!r}, for example."
+            )
+        for name in marker.kwargs:
+            if marker.name == MARKER and name in RANK_KEYWORDS:
+                raise UsageError(_unknown(name, item.nodeid, MARKER))
+        merged = {**marker.kwargs, **merged}
+    return merged
+
+
+def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) -> Spec:
+    _check(keywords, nodeid, marker)
     values = dict(keywords)
     if values.get("threshold") is not None:
         values["threshold"] = parse_fraction(values["threshold"], f"{nodeid}: threshold")
@@ -47,10 +73,20 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str) -> Spec:
     return Spec(**values)
 
 
-def _unknown(name: str, nodeid: str) -> str:
-    near = difflib.get_close_matches(name, KEYWORDS, n=1)
-    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(KEYWORDS)}."
-    return f"{nodeid}: @pytest.mark.rlperf has no keyword {name!r}; {hint}"
+def _check(keywords: Mapping[str, Any], nodeid: str, marker: str, *, ranks: bool = False) -> None:
+    for name, value in keywords.items():
+        if name not in (RANK_KEYWORDS if ranks else KEYWORDS):
+            raise UsageError(_unknown(name, nodeid, marker))
+        expected, fits = CHECKS[name]
+        if not fits(value):
+            raise UsageError(f"{nodeid}: {marker}({name}={value!r}) is not {expected}; correct it.")
+
+
+def _unknown(name: str, nodeid: str, marker: str) -> str:
+    known = KEYWORDS if marker == MARKER else (*RANK_KEYWORDS, *KEYWORDS)
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
+    return f"{nodeid}: @pytest.mark.{marker} has no keyword {name!r}; {hint}"
 
 
 def _whole(least: int) -> Callable[[Any], bool]:
@@ -62,6 +98,15 @@ def _is_names(value: Any) -> bool:
     if not isinstance(names, list | tuple) or not names:
         return False
     return all(isinstance(name, str) and name for name in names)
+
+
+def _is_sizes(value: Any) -> bool:
+    sizes = [value] if isinstance(value, int) else value
+    return isinstance(sizes, list | tuple) and bool(sizes) and all(map(_whole(1), sizes))
+
+
+def _is_seconds(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
 
 
 def _is_json_mapping(value: Any) -> bool:
@@ -82,4 +127,8 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "warmup": ("a whole number, 0 or more", _whole(0)),
     "iterations": ("a whole number above 0", _whole(1)),
     "metadata": ("a mapping that fits into JSON", _is_json_mapping),
+    "nprocs": ("a number of ranks, or a list of them", _is_sizes),
+    "timeout": ("a number of seconds above 0", _is_seconds),
+    "scaling": ("'strong' or 'weak'", lambda value: value in list(Scaling)),
+    "gate_oversubscribed": ("True or False", lambda value: isinstance(value, bool)),
 }

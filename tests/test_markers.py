@@ -1,11 +1,13 @@
 """`@pytest.mark.rlperf(...)`: what it accepts, and one sentence for what it does not."""
 
+import re
 from typing import Any
 
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.markers import CHECKS, spec_from, spec_of
+from pytest_rlperf.markers import CHECKS, ranks_of, spec_from, spec_of
+from pytest_rlperf.model.rank_spec import RANK_KEYWORDS, RankSpec, Scaling
 from pytest_rlperf.model.spec import KEYWORDS, Spec
 
 NODE = "test_a.py::test_a"
@@ -28,7 +30,7 @@ def test_every_keyword_reaches_the_spec():
 
 
 def test_every_keyword_is_checked():
-    assert CHECKS.keys() == set(KEYWORDS)
+    assert CHECKS.keys() == {*KEYWORDS, *RANK_KEYWORDS}
 
 
 def test_without_keywords_the_defaults_hold():
@@ -118,3 +120,60 @@ def test_a_positional_argument_is_refused_with_a_keyword_to_write(pytester: pyte
         UsageError, match="keywords only, and got 'agents'; write category='agents'"
     ):
         spec_of(item)
+
+
+def mpi_item(pytester: pytest.Pytester, *markers: str) -> pytest.Item:
+    decorators = "\n".join(f"@pytest.mark.{marker}" for marker in markers)
+    return pytester.getitem(f"import pytest\n\n{decorators}\ndef test_func(): ...\n")
+
+
+def test_an_mpi_test_says_how_its_jobs_are_and_all_that_others_may_say(pytester: pytest.Pytester):
+    marker = (
+        "rlperf_mpi(nprocs=[4, 1, 2, 2], timeout=5, scaling='weak', gate_oversubscribed=True, "
+        "category='mpi', steps=10)"
+    )
+    item = mpi_item(pytester, marker)
+    assert ranks_of(item) == RankSpec((1, 2, 4), 5, Scaling.WEAK, True)
+    assert spec_of(item) == Spec(category="mpi", steps=10)
+
+
+def test_an_mpi_test_may_have_both_markers(pytester: pytest.Pytester):
+    item = mpi_item(pytester, "rlperf_mpi(nprocs=3)", "rlperf(category='mpi')")
+    assert ranks_of(item).nprocs == (3,)
+    assert spec_of(item).category == "mpi"
+
+
+@pytest.mark.parametrize(
+    ("sizes", "plain"), [((1, 2, 4), 2), ((1,), 1), ((1, 8, 16), 8), ((3,), 3)]
+)
+def test_a_plain_run_takes_the_least_size_that_communicates(sizes: tuple[int, ...], plain: int):
+    assert RankSpec(sizes).plain == plain
+
+
+@pytest.mark.parametrize(
+    ("keywords", "sentence"),
+    [
+        ("nprocs=0", r"rlperf_mpi\(nprocs=0\) is not a number of ranks, or a list of them"),
+        ("nprocs=[]", "is not a number of ranks"),
+        ("nprocs=[2, True]", "is not a number of ranks"),
+        ("timeout=0", "is not a number of seconds above 0"),
+        ("timeout=float('inf')", "is not a number of seconds above 0"),
+        ("scaling='some'", "is not 'strong' or 'weak'"),
+        ("gate_oversubscribed=1", "is not True or False"),
+    ],
+)
+def test_a_wrong_word_on_jobs_is_refused(pytester: pytest.Pytester, keywords: str, sentence: str):
+    with pytest.raises(UsageError, match=sentence):
+        ranks_of(mpi_item(pytester, f"rlperf_mpi({keywords})"))
+
+
+@pytest.mark.parametrize(
+    ("marker", "sentence"),
+    [
+        ("rlperf_mpi(nproc=2)", "rlperf_mpi has no keyword 'nproc'; did you mean 'nprocs'?"),
+        ("rlperf(nprocs=2)", "rlperf has no keyword 'nprocs'"),
+    ],
+)
+def test_keywords_belong_to_their_marker(pytester: pytest.Pytester, marker: str, sentence: str):
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        spec_of(mpi_item(pytester, marker))

@@ -68,6 +68,11 @@ class Process:
     def ended(self) -> bool:
         return self._popen.poll() is not None
 
+    @property
+    def status(self) -> int | None:
+        """The exit status, or less than zero for a signal; None: it still runs."""
+        return self._popen.poll()
+
     def how_it_ended(self) -> str:
         """ "exit status 3" or "signal SIGSEGV"; waits a moment for a process about to end."""
         try:
@@ -97,11 +102,20 @@ class Process:
             with suppress(subprocess.TimeoutExpired):
                 self._popen.wait(STACKS_S)
 
+    def wait(self, seconds: float) -> bool:
+        """Whether it ends within that time."""
+        with suppress(subprocess.TimeoutExpired):
+            self._popen.wait(seconds)
+        return self.ended
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self._popen.terminate()
+
     def end(self, grace_s: float = 0.0) -> None:
         """Stop the process and all its descendants; returns when none is left."""
         if grace_s:
-            with suppress(subprocess.TimeoutExpired):
-                self._popen.wait(grace_s)
+            self.wait(grace_s)
         family = self._family()
         for member in family:
             with suppress(psutil.Error):
@@ -120,18 +134,21 @@ class Process:
             return []
 
 
-def end_marked(token: str) -> None:
-    """End what tests of this run left behind in sessions of their own."""
-    left = [process for process in psutil.process_iter() if _mark(process) == token]
+def end_marked(token: str, name: str = RUN) -> list[int]:
+    """End what carries this mark in its environment, such as what tests of a run left behind in
+    sessions of their own; returns the ids of those that would not end.
+    """
+    left = [process for process in psutil.process_iter() if _mark(process, name) == token]
     for process in left:
         with suppress(psutil.Error):
             process.kill()
     _wait_until_gone(left)
+    return [process.pid for process in left if _runs(process)]
 
 
-def _mark(process: psutil.Process) -> str | None:
+def _mark(process: psutil.Process, name: str) -> str | None:
     try:
-        return process.environ().get(RUN) if process.pid != os.getpid() else None
+        return process.environ().get(name) if process.pid != os.getpid() else None
     except (psutil.Error, OSError):  # gone, or somebody else's
         return None
 

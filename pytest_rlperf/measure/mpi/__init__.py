@@ -1,0 +1,1 @@
+"""Ranks of an MPI job: their processes, their part in a test, their slices."""

@@ -1,0 +1,141 @@
+"""A rank of a plain run: a pytest session of one test that reports into files."""
+
+import faulthandler
+import os
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.adoption import silence
+from pytest_rlperf.launch.mpi.rank_files import RankFiles
+from pytest_rlperf.model.rank_order import RankOrder
+from pytest_rlperf.model.ranks import Phase, RankOutcome
+
+LAST_WORDS_S = 1.0
+"""A rank that failed gives the others this time to report their own failures before it aborts
+the job: without that they would wait for it until their deadline."""
+STACKS_S = 1.0
+"""Stacks are dumped this long before the deadline, but not in the first half of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This process's place in the job."""
+
+    world: Any  # mpi4py's communicator of all ranks
+    rank: int
+    size: int
+
+
+HERE = pytest.StashKey[Here]()
+
+
+def play(data: Mapping[str, Any], files: RankFiles) -> int:
+    """Returns the process's exit status."""
+    order = RankOrder.from_dict(data)
+    stacks = files.path("stacks").open("w", encoding="utf-8")
+    faulthandler.enable(stacks)
+    late_s = max(order.timeout_s - STACKS_S, order.timeout_s / 2)
+    faulthandler.dump_traceback_later(late_s, file=stacks)
+    files.write_phase(Phase.INIT)
+    from mpi4py import MPI
+
+    here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
+    if here.size != order.nprocs:
+        files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
+        return 1
+    files.write_phase(Phase.COLLECT)
+    status = pytest.main(list(order.job.pytest_args), plugins=[RankSession(order, files, here)])
+    files.write_phase(Phase.FINALIZE)
+    if not MPI.Is_finalized():
+        MPI.Finalize()
+    files.write_phase(Phase.DONE)
+    return int(status != 0)
+
+
+def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
+    return (
+        f"this is one of {size} ranks instead of {order.nprocs}: {order.launcher} does not belong "
+        f"to {vendor}, which mpi4py uses; name the launcher that does in rlperf_mpi_launcher."
+    )
+
+
+def _failed(text: str, when: str = "") -> dict[str, str]:
+    return {"outcome": RankOutcome.FAILED.value, "when": when, "text": text}
+
+
+class RankSession:
+    """The pytest plugin of a rank."""
+
+    def __init__(self, order: RankOrder, files: RankFiles, here: Here) -> None:
+        self._order = order
+        self._files = files
+        self._here = here
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[HERE] = self._here
+        for name, value in self._order.job.options.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+        silence(config, tests_run=True)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        wanted = set(self._order.job.nodeids)
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._fail(report.longreprtext, "collect")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if not session.items and not session.testsfailed:
+            self._fail(f"{self._order.job.nodeids[0]} was not collected", "collect")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        self._files.write_phase(Phase.SETUP)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        self._files.write_phase(Phase.CALL)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        self._files.write_phase(Phase.TEARDOWN)
+        return (yield)
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._fail(report.longreprtext, report.when)
+        elif report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            text = reason.removeprefix("Skipped: ")
+            self._report({"outcome": RankOutcome.SKIPPED.value, "when": report.when, "text": text})
+        elif report.when == "teardown":
+            self._report({"outcome": RankOutcome.PASSED.value, "when": "", "text": ""})
+
+    def _report(self, report: Mapping[str, Any]) -> None:
+        self._files.write_report(report)
+
+    def _fail(self, text: str, when: str) -> None:
+        self._report(_failed(text, when))
+        self._wait_for_the_others()
+        self._here.world.Abort(1)
+        os._exit(1)  # MPICH may return from it, and the test must not go on
+
+    def _wait_for_the_others(self) -> None:
+        others = [RankFiles(self._order.folder, rank) for rank in range(self._order.nprocs)]
+        until = time.monotonic() + LAST_WORDS_S
+        while time.monotonic() < until and any(each.report() is None for each in others):
+            time.sleep(0.02)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """No letters: the output is the test's own."""
+        return "", "", ""

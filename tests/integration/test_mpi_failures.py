@@ -1,0 +1,189 @@
+"""Whatever happens to a rank: one failure that names it, within the time, and no process left."""
+
+import re
+
+import pytest
+
+from pytest_rlperf.launch.mpi.environment import JOB
+
+from .projects import Ended, Running, Workshop
+
+pytest.importorskip("mpi4py")
+
+TIMEOUT_S = 3
+TESTS = """
+import os
+import signal
+import sys
+import time
+
+import pytest
+
+pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=3)
+
+def test_raises(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        raise RuntimeError("a bug of rank 1")
+    rlperf_mpi.comm.Barrier()
+
+def test_exits(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        os._exit(0)
+    rlperf_mpi.comm.Barrier()
+
+def test_segfaults(rlperf_mpi):
+    def crash_here():
+        os.kill(os.getpid(), signal.SIGSEGV)
+    if rlperf_mpi.rank == 1:
+        crash_here()
+    rlperf_mpi.comm.Barrier()
+
+def test_is_killed(rlperf_mpi):
+    if rlperf_mpi.rank == 0:
+        os.kill(os.getpid(), signal.SIGKILL)
+    rlperf_mpi.comm.Barrier()
+
+def test_deadlocks(rlperf_mpi):
+    def wait_for_nobody():
+        rlperf_mpi.comm.recv(source=0)
+    if rlperf_mpi.rank == 1:
+        wait_for_nobody()
+
+def test_never_finalises(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        from mpi4py import MPI
+        MPI.Finalize = lambda: os._exit(0)
+
+def test_prints_a_megabyte(rlperf_mpi):
+    print("x" * 2**20)
+    os.write(2, b"y" * 2**20)
+    print(f"the last words of rank {rlperf_mpi.rank}")
+    rlperf_mpi.rank_assert(False, "to see the output")
+
+def test_runs_on(rlperf_mpi):
+    def run_on():
+        while True:
+            time.sleep(0.01)
+    if rlperf_mpi.rank == 1:
+        run_on()
+
+def test_leaves_a_process(rlperf_mpi):
+    import subprocess
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+
+def test_skips_on_one_rank(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        pytest.skip("only here")
+
+def test_afterwards(rlperf_mpi):
+    assert rlperf_mpi.comm.allreduce(1) == 2
+"""
+
+
+@pytest.fixture(scope="module")
+def run(workshop: Workshop) -> tuple[Running, Ended]:
+    project = workshop.project("mpi-failures", {"tests/test_a.py": TESTS})
+    running = project.start("--durations=0", "-vv")
+    return running, running.wait()
+
+
+@pytest.fixture(scope="module")
+def ended(run: tuple[Running, Ended]) -> Ended:
+    return run[1]
+
+
+def table_of(ended: Ended, name: str) -> list[tuple[str, ...]]:
+    """Rows of rank, last phase, outcome and signal."""
+    shown = ended.section(f"{name}[nprocs=2]")
+    rows = re.findall(r"^(\d)\s{2,}(\S+)\s{2,}(\S.*?)\s{2,}(\S+)$", shown, re.MULTILINE)
+    return [tuple(row) for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("name", "rows"),
+    [
+        ("test_raises", [("0", "call", "stopped", "-"), ("1", "call", "failed", "-")]),
+        ("test_exits", [("0", "call", "stopped", "-"), ("1", "call", "exited with 0", "-")]),
+        ("test_segfaults", [("0", "call", "stopped", "-"), ("1", "call", "killed", "SIGSEGV")]),
+        ("test_is_killed", [("0", "call", "killed", "SIGKILL"), ("1", "call", "stopped", "-")]),
+        ("test_deadlocks", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
+        ("test_runs_on", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
+    ],
+)
+def test_the_table_shows_every_rank(ended: Ended, name: str, rows: list[tuple[str, ...]]):
+    assert table_of(ended, name) == rows
+
+
+def test_a_rank_that_never_finalises_is_named(ended: Ended):
+    rows = table_of(ended, "test_never_finalises")
+    assert rows[1][1:3] == ("finalize", "exited with 0")
+
+
+def test_a_rank_that_skips_alone_is_a_failure(ended: Ended):
+    assert "rank 1 skipped the test, and the others did not" in ended.section(
+        "test_skips_on_one_rank[nprocs=2]"
+    )
+
+
+@pytest.mark.parametrize(
+    ("name", "evidence"),
+    [
+        ("test_raises", "RuntimeError: a bug of rank 1"),
+        ("test_segfaults", "in crash_here"),
+        ("test_deadlocks", "in wait_for_nobody"),
+        ("test_runs_on", "in run_on"),
+    ],
+)
+def test_the_right_rank_shows_where_it_was(ended: Ended, name: str, evidence: str):
+    shown = ended.section(f"{name}[nprocs=2]")
+    assert evidence in shown.split("\nrank 1:\n")[1]
+
+
+def test_each_tells_how_to_repeat_it(ended: Ended):
+    shown = ended.section("test_raises[nprocs=2]")
+    assert "repeat: pytest " in shown
+    assert "'tests/test_a.py::test_raises[nprocs=2]'" in shown
+
+
+def test_of_a_megabyte_the_last_words_are_shown(ended: Ended):
+    shown = ended.section("test_prints_a_megabyte[nprocs=2]")
+    for rank in range(2):
+        assert f"the last words of rank {rank}" in shown
+    assert len(shown) < 100_000
+
+
+def test_each_is_one_failure_and_what_follows_runs_as_ever(ended: Ended):
+    assert ended.code == 1
+    assert "9 failed, 2 passed" in ended.text
+    assert "test_afterwards[nprocs=2] PASSED" in ended.text
+
+
+def test_each_ends_in_time(ended: Ended):
+    seconds = re.findall(r"^([\d.]+)s call .*::(\w+)", ended.text, re.MULTILINE)
+    assert len(seconds) == 11
+    assert [name for s, name in seconds if float(s) > TIMEOUT_S + 10] == []
+
+
+def test_no_process_is_left(run: tuple[Running, Ended]):
+    running, _ = run
+    assert running.wait_until_gone(5) == []
+
+
+def test_a_job_ends_with_a_session_that_is_killed(workshop: Workshop):
+    project = workshop.project(
+        "mpi-killed",
+        {
+            "test_a.py": (
+                "import os, pathlib, time\n"
+                "def test_a(rlperf_mpi):\n"
+                "    pathlib.Path(os.environ['INTEGRATION_FOLDER'], 'up').touch()\n"
+                "    time.sleep(600)\n"
+            )
+        },
+    )
+    running = project.start()
+    running.wait_for_file("up")
+    assert any(JOB in process.environ() for process in running.processes())
+    running.popen.kill()
+    running.popen.wait()
+    assert running.wait_until_gone(10) == []
