@@ -26,6 +26,14 @@ class Elapsed(NamedTuple):
         return max(1, self.wall_ns - self.delay_ns)
 
 
+def own_time(elapsed: Elapsed) -> int:
+    return elapsed.own_ns
+
+
+def wall_time(elapsed: Elapsed) -> int:
+    return elapsed.wall_ns
+
+
 def summed(parts: Iterable[Elapsed]) -> Elapsed:
     """Of at least one part."""
     return Elapsed(*map(sum, zip(*parts, strict=True)))

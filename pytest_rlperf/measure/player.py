@@ -12,7 +12,7 @@ from typing import Any
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout
-from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock
+from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, own_time, wall_time
 from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
@@ -137,7 +137,13 @@ class Player:
         overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
         if self._slowdown:
             spender = self._clock if isinstance(self._clock, Spender) else RealTime()
-            clock = SlowedClock(clock, self._slowdown, spender, plan.calls * overhead_ns)
+            clock = SlowedClock(
+                clock,
+                self._slowdown,
+                spender,
+                judged=wall_time if plan.wall else own_time,
+                apart_ns=plan.calls * overhead_ns,
+            )
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
@@ -212,7 +218,7 @@ class Player:
 
 def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
     """The judged time of a slice, without what the loop itself cost."""
-    taken = elapsed.wall_ns if plan.wall else elapsed.own_ns
+    taken = wall_time(elapsed) if plan.wall else own_time(elapsed)
     return max(1, round(taken - plan.calls * overhead_ns))
 
 

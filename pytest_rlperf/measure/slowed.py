@@ -4,7 +4,9 @@ import time
 from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
-from pytest_rlperf.measure.clock import Clock, Elapsed, summed
+from pytest_rlperf.measure.clock import Clock, Elapsed, own_time, summed
+
+Judged = Callable[[Elapsed], int]
 
 LEAST_COMPUTED_NS = 1_000
 """Shorter than this, reading the clock is most of it."""
@@ -41,21 +43,33 @@ class SlowedClock:
     kind, and on the clock, that the slice itself is judged by.
     """
 
-    def __init__(self, clock: Clock, share: float, spender: Spender, apart_ns: float = 0.0) -> None:
-        """`apart_ns` of every slice are not the measured function's, and not made longer."""
+    def __init__(
+        self,
+        clock: Clock,
+        share: float,
+        spender: Spender,
+        *,
+        judged: Judged = own_time,
+        apart_ns: float = 0.0,
+    ) -> None:
+        """`judged` is the time that the share is of; `apart_ns` of every slice are not the
+        measured function's, and not made longer.
+        """
         self._clock = clock
         self._share = share
+        self._judged = judged
         self._apart_ns = apart_ns
-        self._computing = _Debt(spender.compute, LEAST_COMPUTED_NS)
-        self._waiting = _Debt(spender.sleep, LEAST_SLEPT_NS)
+        self._computing = _Debt(spender.compute, LEAST_COMPUTED_NS, judged)
+        self._waiting = _Debt(spender.sleep, LEAST_SLEPT_NS, judged)
 
     def start(self) -> None:
         self._clock.start()
 
     def stop(self) -> Elapsed:
         taken = self._clock.stop()
-        computed_ns = min(taken.cpu_ns, taken.own_ns)
-        waited_ns = taken.own_ns - computed_ns
+        judged_ns = self._judged(taken)
+        computed_ns = min(taken.cpu_ns, judged_ns)
+        waited_ns = judged_ns - computed_ns
         slowed_ns = max(0.0, computed_ns - self._apart_ns)
         computing = self._computing.pay(self._share * slowed_ns, self._clock)
         waiting = self._waiting.pay(self._share * waited_ns, self._clock)
@@ -67,9 +81,10 @@ class _Debt:
     makes good what the last one spent too much or too little.
     """
 
-    def __init__(self, spend: Callable[[int], None], least_ns: int) -> None:
+    def __init__(self, spend: Callable[[int], None], least_ns: int, judged: Judged) -> None:
         self._spend = spend
         self._least_ns = least_ns
+        self._judged = judged
         self._owed_ns = 0.0
 
     def pay(self, due_ns: float, clock: Clock) -> Elapsed:
@@ -82,5 +97,5 @@ class _Debt:
         # Not what the machine did to it, nor what the clock does not see: the slices that follow
         # would be left without a slowdown, or get one that grows.
         most_ns = self._least_ns + due_ns
-        self._owed_ns = max(-most_ns, min(self._least_ns, self._owed_ns - paid.own_ns))
+        self._owed_ns = max(-most_ns, min(self._least_ns, self._owed_ns - self._judged(paid)))
         return paid

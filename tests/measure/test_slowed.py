@@ -178,6 +178,17 @@ def test_a_side_that_is_slowed_reports_longer_slices(mode: Mode):
     assert own_times(clock, Calls(lambda: clock.compute(MS)), plan, 0.1) == [2_200_000] * 3
 
 
+def test_where_wall_time_is_judged_the_share_is_of_wall_time():
+    clock = FakeClock()
+
+    def work() -> None:
+        clock.compute(1 * MS)
+        clock.wait_for_core(1 * MS)
+
+    plan = Plan(Mode.SLICED, calls=1, pairs=3, warmup=0, wall=True)
+    assert own_times(clock, Calls(work), plan, 0.1) == [2_200_000] * 3
+
+
 def test_what_the_loop_costs_is_not_made_longer(monkeypatch: pytest.MonkeyPatch):
     """It is subtracted from the slice, so a share of it would make the change too large."""
     loop_ns, call_ns = 10, 100
