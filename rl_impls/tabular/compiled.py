@@ -30,14 +30,13 @@ class CompiledQLearning(NumpyQLearning):
 
         super().__init__(n_states, n_actions, **arguments)
         self._kernels: Final = kernels
-        self._adopted: Model | None = None
-        self._counter = np.array([self.chance.getrandbits(64)], np.uint64)
+        self.counter = np.array([self.chance.getrandbits(64)], np.uint64)
 
     def adopt(self, model: Model) -> bool:
         """Close the table: see `kernels`."""
-        if self._adopted is not model:
+        if self.adopted is not model:
             self._open()
-            self._adopted = model
+            self.adopted = model
             self._close()
         return True
 
@@ -58,7 +57,7 @@ class CompiledQLearning(NumpyQLearning):
         self.adopt(model)
         alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
         state, n_episodes, running, reward_sum = self._kernels.train(
-            model.tables, self.q, visits, trace, self._counter, n_steps,
+            model.tables, self.q, visits, trace, self.counter, n_steps,
             env.state if env.running else -1, self.settings.discount,
             alpha.course(self.n_steps if alpha.per == "step" else self.n_episodes),
             epsilon.course(self.n_steps if epsilon.per == "step" else self.n_episodes),
@@ -69,7 +68,7 @@ class CompiledQLearning(NumpyQLearning):
 
     def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
         actions = np.empty(len(s_t), np.int64)
-        self._kernels.act_rows(self.q, masks_t, s_t, self.epsilon, self._counter, actions)
+        self._kernels.act_rows(self.q, masks_t, s_t, self.epsilon, self.counter, actions)
         return actions
 
     def learn_batch(self, batch: Transitions) -> None:
@@ -89,16 +88,16 @@ class CompiledQLearning(NumpyQLearning):
         self._close()
 
     def chance_state(self) -> Any:
-        return [super().chance_state(), int(self._counter[0])]
+        return [super().chance_state(), int(self.counter[0])]
 
     def set_chance_state(self, state: Any) -> None:
         python_state, counter = state
         super().set_chance_state(python_state)
-        self._counter[0] = counter
+        self.counter[0] = counter
 
     def _close(self) -> None:
-        if self._adopted is not None:
-            self.q[~self._adopted.masks] = -np.inf
+        if self.adopted is not None:
+            self.q[~self.adopted.masks] = -np.inf
 
     def _open(self) -> None:
         self.q[np.isneginf(self.q)] = 0.0

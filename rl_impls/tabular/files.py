@@ -48,7 +48,8 @@ def save(learner: QLearner, path: Path) -> None:
 
 def load(kind: type[Learner], path: Path) -> Learner:
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        # Opened here: NumPy leaves a damaged archive's file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
             header = json.loads(archive["header"].tobytes())
             states, rows = archive["states"], archive["rows"]
     except FileNotFoundError as error:

@@ -2,8 +2,8 @@
 
 It does what `training.train` does with a ListQLearning, draw by draw and digit by digit, without
 the calls in between; and it looks at a row once, for the target and for the next choice. The table
-is *closed*: entries of illegal actions hold minus infinity, so that the plain maximum of a row is the
-maximum over the legal actions.
+is *closed*: entries of illegal actions hold minus infinity, so that the plain maximum of a row is
+the maximum over the legal actions.
 """
 
 from __future__ import annotations

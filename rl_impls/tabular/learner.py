@@ -52,6 +52,7 @@ class QLearner:
         self.settings: Final = settings
         self.n_steps = 0
         self.n_episodes = 0
+        self.adopted: Model | None = None
         self.chance = random.Random(seed)
         self._every_action: Final = tuple(range(n_actions))
         self.counts_steps: Final = "step" in (settings.learning_rate.per, settings.epsilon.per)
@@ -63,9 +64,12 @@ class QLearner:
     def act(self, s_t: int, legal_t: Legal = None) -> int:
         """With probability epsilon any legal action, otherwise the best one."""
         if self.chance.random() < self.epsilon:
-            choices = self._every_action if legal_t is None else legal_t
+            choices = self._legal_in(s_t) if legal_t is None else legal_t
             return choices[int(self.chance.random() * len(choices))]
         return self.greedy(s_t, legal_t)
+
+    def _legal_in(self, s_t: int) -> tuple[int, ...]:
+        return self._every_action if self.adopted is None else self.adopted.legal[s_t]
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
         """The best legal action, the first of equals."""
@@ -109,7 +113,7 @@ class QLearner:
         """Learn what is held back; only learners that collect transitions hold any."""
 
     def adopt(self, model: Model) -> bool:
-        """Take over a model's masks, if this learner can; then it needs none any more."""
+        """Take over a model's masks, if this learner can; then it need not be told any more."""
         return False
 
     # Training

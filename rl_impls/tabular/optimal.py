@@ -1,7 +1,7 @@
 """Q-learning by the quicker of two paths, lists or NumPy, as the sizes command.
 
-Both crossover points were measured with `python -m tests.perf.crossover` on 2026-11-16 (AMD EPYC
-virtual machine, Python 3.11.7, numpy 2.4.6); the script prints them for the machine it runs on.
+Both crossover points were measured with `python -m tests.rl_impls.crossover` on 2026-11-16 (AMD
+EPYC virtual machine, Python 3.11.7, numpy 2.4.6); the script prints those of the machine it is on.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from rl_impls.tabular.lists import ListQLearning
 from rl_impls.tabular.training import Training, Visits, check_count, check_fit
 
 # From this many actions on, a step on an array is quicker than one on lists.
-ACTIONS_FOR_NUMPY: Final = 48
+ACTIONS_FOR_NUMPY: Final = 24
 # From this many rows on, a batch is quicker as array operations than row by row on lists.
-ROWS_FOR_NUMPY: Final = 48
+ROWS_FOR_NUMPY: Final = 192
 
 
 def prefers_lists(n_actions: int, batch_size: int) -> bool:
@@ -57,14 +57,10 @@ class OptimalOnArray(OptimalQLearning, NumpyQLearning):
 class OptimalOnLists(OptimalQLearning, ListQLearning):
     """For short rows and single steps. It plays a model's rules itself: see `fused`."""
 
-    def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
-        super().__init__(n_states, n_actions, **arguments)
-        self._adopted: Model | None = None
-
     def adopt(self, model: Model) -> bool:
-        if self._adopted is not model:
+        if self.adopted is not model:
             self._open()
-            self._adopted = model
+            self.adopted = model
             fused.close(self.q, model)
         return True
 
@@ -83,18 +79,18 @@ class OptimalOnLists(OptimalQLearning, ListQLearning):
 
     def set_table(self, table: NDArray[Any]) -> None:
         super().set_table(table)
-        if self._adopted is not None:
-            fused.close(self.q, self._adopted)
+        if self.adopted is not None:
+            fused.close(self.q, self.adopted)
 
     def rows(self) -> tuple[States, NDArray[Any]]:
         self._open()
         states_and_rows = super().rows()
-        if self._adopted is not None:
-            fused.close(self.q, self._adopted)
+        if self.adopted is not None:
+            fused.close(self.q, self.adopted)
         return states_and_rows
 
     def _open(self) -> None:
         """Undo `fused.close`."""
-        if self._adopted is not None:
+        if self.adopted is not None:
             for row in self.q:
                 row[:] = [0.0 if value == -inf else value for value in row]

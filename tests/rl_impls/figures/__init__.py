@@ -1,0 +1,1 @@
+"""Speed of the tabular learners as ratios, measured in one run."""
