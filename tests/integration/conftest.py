@@ -22,4 +22,4 @@ def workshop(tmp_path_factory: pytest.TempPathFactory) -> Workshop:
 def outcomes(workshop: Workshop) -> Ended:
     """One run that ends in every outcome there is."""
     project = workshop.project("outcomes", OUTCOMES_BASE, OUTCOMES_HEAD)
-    return project.measure("--rlperf-budget=20", "--junitxml=junit.xml", "-rfs")
+    return project.measure("--rlperf-budget=14", "--junitxml=junit.xml", "-rfs")

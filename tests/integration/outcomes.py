@@ -1,6 +1,6 @@
 """A project whose tests end in every outcome."""
 
-from .projects import BLOCK_BUDGET, CONFTEST
+from .fake_time import BLOCK_BUDGET, CONFTEST
 
 LIBRARY_BASE = """
 from fakeclock import ordinal, tick

@@ -1,8 +1,4 @@
-"""Generated projects with two revisions and a fake clock, and real runs of pytest on them.
-
-Time passes only when the generated library calls `fakeclock.tick`, so the revision of the library
-decides every duration, and no test depends on the machine's speed.
-"""
+"""Generated projects with two revisions and a fake clock, and real runs of pytest on them."""
 
 import json
 import os
@@ -16,93 +12,15 @@ from typing import Any
 
 import psutil
 
+from .fake_time import COMMON
+from .forked import run_forked
+
 AUTHOR = ("-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false")
 MARK = "INTEGRATION_RUN"
 """Environment variable that names a run: every process of it inherits the value."""
 
-FAKECLOCK = '''
-"""A clock that stands still until the library says how long it took."""
-
-import itertools
-import os
-import random
-
-class FakeClock:
-    now_ns = 0
-
-    def start(self):
-        self.begun_ns = self.now_ns
-
-    def stop(self):
-        from pytest_rlperf.measure.clock import Elapsed
-
-        taken_ns = self.now_ns - self.begun_ns
-        return Elapsed(taken_ns, taken_ns, 0)
-
-CLOCK = FakeClock()
-_state = {"ordinal": 0, "rng": random.Random(0)}
-
-def take_ordinal(side):
-    """Number the workers of a side in the order of their start."""
-    folder = os.environ["INTEGRATION_FOLDER"]
-    for number in itertools.count():
-        try:
-            open(os.path.join(folder, f"{side}-{number:03}"), "x").close()
-        except FileExistsError:
-            continue
-        _state.update(ordinal=number, rng=random.Random(f"{side}/{number}"))
-        return
-
-def ordinal():
-    return _state["ordinal"]
-
-def tick(ns):
-    """Let about `ns` pass: a tenth of a percent of jitter gives intervals a width."""
-    CLOCK.now_ns += round(ns * (1 + 0.001 * _state["rng"].uniform(-1, 1)))
-'''
-
-CONFTEST = """
-import os
-import sys
-
-import fakeclock
-
-CONTROLLER = "--rlperf" in sys.argv  # and no worker, which gets its orders otherwise
-
-def pytest_rlperf_clock(config):
-    at_head = str(config.rootpath) == os.environ["INTEGRATION_PROJECT"]
-    fakeclock.take_ordinal("head" if at_head else "base")
-    return fakeclock.CLOCK
-"""
-
-FEW_BLOCKS = """
-if CONTROLLER:
-    from pytest_rlperf.judge import decide
-    from pytest_rlperf.run import partners
-
-    # Three are the least there can be, and tell enough where the clock has hardly any noise.
-    decide.LOOKS, decide.FIRST_FRESH, decide.LEAST_FRESH = (3, *decide.LOOKS), 3, 5
-    partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
-"""
-"""To be added to a conftest, as the next one."""
-
-BLOCK_BUDGET = """
-if CONTROLLER:
-    import glob
-
-    from pytest_rlperf.run.budget import Budget
-
-    # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
-    workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
-    Budget.elapsed_s = lambda self: float(len(glob.glob(workers)))
-"""
-
-COMMON = {
-    "fakeclock.py": FAKECLOCK,
-    "conftest.py": CONFTEST + FEW_BLOCKS,
-    "pytest.ini": "[pytest]\n",
-    ".gitignore": "__pycache__\n",
-}
+OWN_PLUGIN = ("-p", "pytest_rlperf.plugin")
+NO_CACHE = ("-p", "no:cacheprovider")
 
 
 @dataclass(frozen=True)
@@ -172,26 +90,15 @@ class Project:
         self, *args: str, autoload: bool = False, env: Mapping[str, str] | None = None
     ) -> "Running":
         """Start pytest. Without the other installed plugins, workers start in half the time."""
-        run = self.folder.parent / f"run-{time.monotonic_ns()}"
-        run.mkdir()
-        environment = _clean() | {
-            "RLPERF_CACHE": str(self.cache),
-            "COLUMNS": "200",
-            "PYTHONDONTWRITEBYTECODE": "1",
-            "INTEGRATION_FOLDER": str(run),
-            "INTEGRATION_PROJECT": str(self.folder),
-            MARK: str(run),
-            **(env or {}),
-        }
-        plugin: tuple[str, ...] = ()
-        if not autoload:
-            environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"] = "1"
-            plugin = ("-p", "pytest_rlperf.plugin")
-        self.result.unlink(missing_ok=True)
+        run = self._new_run()
+        environment = {**self._environment(run), **(env or {})}
+        plugin = () if autoload else OWN_PLUGIN
+        if autoload:
+            del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
         # To a file: a pipe would stay open as long as any process of the run is left.
         with (run / "output").open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "pytest", *plugin, "-p", "no:cacheprovider", *args],
+                [sys.executable, "-m", "pytest", *plugin, *NO_CACHE, *args],
                 cwd=self.folder / self.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
@@ -209,6 +116,35 @@ class Project:
     ) -> Ended:
         result = (f"--rlperf-json={self.result}",) if json_result else ()
         return self.start(*args, *result, autoload=autoload, env=env).wait()
+
+    def refuse(self, *args: str) -> Ended:
+        """A run that is to end before it measures."""
+        run, begun = self._new_run(), time.monotonic()
+        output = run / "output"
+        code = run_forked(
+            [*OWN_PLUGIN, *NO_CACHE, *args],
+            cwd=self.folder / self.cwd,
+            env=self._environment(run),
+            output=output,
+        )
+        return Ended(code, output.read_text(), time.monotonic() - begun, {}, self.folder)
+
+    def _new_run(self) -> Path:
+        run = self.folder.parent / f"run-{time.monotonic_ns()}"
+        run.mkdir()
+        self.result.unlink(missing_ok=True)
+        return run
+
+    def _environment(self, run: Path) -> dict[str, str]:
+        return _clean() | {
+            "RLPERF_CACHE": str(self.cache),
+            "COLUMNS": "200",
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "PYTHONDONTWRITEBYTECODE": "1",
+            "INTEGRATION_FOLDER": str(run),
+            "INTEGRATION_PROJECT": str(self.folder),
+            MARK: str(run),
+        }
 
     def measure(self, *args: str, against: str = "base", **how: Any) -> Ended:
         return self.run("--rlperf", f"--rlperf-against={against}", *args, **how)

@@ -89,7 +89,7 @@ def test_the_whole_suite_tells_which_entries_can_go(workshop: Workshop):
 def test_an_entry_that_cannot_be_obeyed_is_refused(workshop: Workshop):
     entry = "[tool.rlperf.accepted]\n'a' = { until = 2030-01-31 }\n"
     files = {"test_a.py": "def test_a(rlperf): rlperf(int)\n", "pyproject.toml": entry}
-    ended = workshop.project("accepted-refused", files).run("--rlperf")
+    ended = workshop.project("accepted-refused", files).refuse("--rlperf")
     assert ended.code == 4
     assert (
         "ERROR: rlperf: pyproject.toml, [tool.rlperf.accepted], 'a': a reason is missing; "

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from .projects import BLOCK_BUDGET, COMMON, CONFTEST, FEW_BLOCKS, Ended, Project, Workshop
+from .fake_time import BLOCK_BUDGET, COMMON, CONFTEST, FEW_BLOCKS
+from .projects import Ended, Project, Workshop
 
 TESTS = """
 import lib
@@ -115,7 +116,7 @@ def test_the_working_tree_is_left_alone(merge_base: Ended, project: Project):
     ],
 )
 def test_a_revision_that_cannot_be_found_is_refused(project: Project, ref: str, sentence: str):
-    ended = project.measure(against=ref)
+    ended = project.refuse("--rlperf", f"--rlperf-against={ref}")
     assert ended.code == 4
     assert f"ERROR: {sentence}" in ended.text.splitlines()
 
@@ -123,7 +124,7 @@ def test_a_revision_that_cannot_be_found_is_refused(project: Project, ref: str, 
 def test_a_folder_that_is_no_repository_is_refused(workshop: Workshop):
     project = workshop.plain("no-repository")
     project.write({"test_a.py": "def test_a(rlperf): rlperf(int)\n"})
-    ended = project.measure(against="main")
+    ended = project.refuse("--rlperf", "--rlperf-against=main")
     assert ended.code == 4
     assert (
         f"ERROR: rlperf: {project.folder} is in no git repository, so there is no revision to "

@@ -115,7 +115,7 @@ def test_a_baseline_of_another_project_is_recognised(project: Project, path: Pat
 
 
 def test_a_name_that_nothing_is_stored_under_is_refused(project: Project):
-    ended = compare(project, "--rlperf-baseline=weekly", ELSEWHERE)
+    ended = project.refuse("--rlperf", "--rlperf-baseline=weekly", ELSEWHERE)
     assert ended.code == 4
     folder = project.folder / "elsewhere"
     assert (
@@ -133,7 +133,7 @@ def test_a_damaged_file_ends_the_run_before_it_measures_and_is_left_as_it_is(
     content = json.loads(good)
     bad = good[:1000] if damage == "truncated" else json.dumps({**content, "schema": 2})
     path.write_text(bad)
-    ended = compare(project, *option)
+    ended = project.refuse("--rlperf", *option)
     left = path.read_text()
     path.write_text(good)
     (error,) = [line for line in ended.text.splitlines() if line.startswith("ERROR: ")]

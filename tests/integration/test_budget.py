@@ -5,7 +5,8 @@ A slow test gets its share of the budget and no more.
 
 import pytest
 
-from .projects import BLOCK_BUDGET, CONFTEST, Ended, Workshop
+from .fake_time import BLOCK_BUDGET, CONFTEST
+from .projects import Ended, Workshop
 
 LIBRARY = """
 import time
@@ -85,7 +86,7 @@ def test_a_budget_that_is_over_before_anything_was_measured_is_an_error(workshop
 @pytest.mark.parametrize("given", ["soon", "0", "-1", "inf"])
 def test_what_is_no_time_is_refused(workshop: Workshop, given: str):
     project = workshop.project(f"budget-{given}", {"test_a.py": ""})
-    ended = project.run("--rlperf", f"--rlperf-budget={given}")
+    ended = project.refuse("--rlperf", f"--rlperf-budget={given}")
     assert ended.code == 4
     assert (
         f"ERROR: rlperf: --rlperf-budget is {given!r}, which is no time; write seconds, such as "

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from .projects import BLOCK_BUDGET, COMMON, CONFTEST, Ended, Project, Workshop
+from .fake_time import BLOCK_BUDGET, COMMON, CONFTEST
+from .projects import Ended, Project, Workshop
 
 MAKE = """
 import pathlib
@@ -65,7 +66,7 @@ def test_the_base_tree_lies_in_the_cache(built: Ended, project: Project):
 
 def test_a_build_that_fails_shows_its_command_and_output(project: Project):
     command = "echo the compiler is missing; exit 3"
-    ended = project.measure("-o", f"rlperf_build={command}")
+    ended = project.refuse("--rlperf", "--rlperf-against=base", "-o", f"rlperf_build={command}")
     assert ended.code == 4
     assert f" with rlperf_build ({command}) ended with status 3; repair the command" in ended.text
     assert f"ERROR: rlperf: Building {project.cache}" in ended.text
@@ -75,7 +76,7 @@ def test_a_build_that_fails_shows_its_command_and_output(project: Project):
 
 def test_a_build_that_fails_at_head_only_names_the_working_tree(project: Project):
     command = f'test "$RLPERF_TREE" != "{project.folder}"'
-    ended = project.measure("-o", f"rlperf_build={command}")
+    ended = project.refuse("--rlperf", "--rlperf-against=base", "-o", f"rlperf_build={command}")
     assert ended.code == 4
     assert f"ERROR: rlperf: Building {project.folder} with rlperf_build" in ended.text
     assert "Traceback" not in ended.text

@@ -45,7 +45,7 @@ def test_without_it_all_are_run(project: Project):
 
 
 def test_an_unknown_category_is_refused_with_the_known_ones(project: Project):
-    ended = project.run("--rlperf", "--rlperf-category=zzz")
+    ended = project.refuse("--rlperf", "--rlperf-category=zzz")
     assert ended.code == 4
     assert (
         "ERROR: rlperf: no selected test has the category 'zzz'; there are env, replay, training."
@@ -54,14 +54,14 @@ def test_an_unknown_category_is_refused_with_the_known_ones(project: Project):
 
 
 def test_a_category_misspelt_is_refused_with_the_nearest(project: Project):
-    ended = project.run("--rlperf", "--rlperf-category=trainig")
+    ended = project.refuse("--rlperf", "--rlperf-category=trainig")
     assert ended.code == 4
     assert "no selected test has the category 'trainig'; did you mean 'training'?" in ended.text
 
 
 def test_where_no_test_has_a_category_it_says_so(workshop: Workshop):
     project = workshop.project("no-category", {"test_a.py": "def test_a(rlperf): rlperf(int)\n"})
-    ended = project.run("--rlperf", "--rlperf-category=env")
+    ended = project.refuse("--rlperf", "--rlperf-category=env")
     assert ended.code == 4
     assert (
         "no selected test has the category 'env'; none has one, so mark some with "

@@ -2,7 +2,8 @@
 
 import pytest
 
-from .projects import CONFTEST, FEW_BLOCKS, Ended, Workshop
+from .fake_time import CONFTEST, FEW_BLOCKS
+from .projects import Ended, Workshop
 
 SHORT_DEADLINES = """
 if CONTROLLER:

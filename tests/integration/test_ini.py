@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from .projects import BLOCK_BUDGET, CONFTEST, Ended, Workshop
+from .fake_time import BLOCK_BUDGET, CONFTEST
+from .projects import Ended, Workshop
 
 INI = """
 [pytest]

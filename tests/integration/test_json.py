@@ -94,13 +94,13 @@ def test_each_side_imported_its_own_tree(outcomes: Ended):
 
 def test_a_folder_that_does_not_exist_is_refused_before_measuring(workshop: Workshop):
     project = workshop.project("json-folder", {"test_a.py": ""})
-    ended = project.run("--rlperf", "--rlperf-json=nowhere/result.json", json_result=False)
+    ended = project.refuse("--rlperf", "--rlperf-json=nowhere/result.json")
     assert ended.code == 4
     assert "nowhere/result.json: its folder does not exist; create it first." in ended.text
 
 
 def test_a_folder_is_no_file(workshop: Workshop):
     project = workshop.project("json-is-folder", {"test_a.py": ""})
-    ended = project.run("--rlperf", "--rlperf-json=..", json_result=False)
+    ended = project.refuse("--rlperf", "--rlperf-json=..")
     assert ended.code == 4
     assert "is a folder; name a file in it." in ended.text

@@ -165,7 +165,7 @@ def test_a_kpi_that_cannot_be_obeyed_is_refused_before_measuring(
 ):
     files = {"test_a.py": TEST.format(claim), "pyproject.toml": pyproject}
     name = f"kpi-refused-{request.node.callspec.indices['claim']}"
-    ended = workshop.project(name, files).run("--rlperf")
+    ended = workshop.project(name, files).refuse("--rlperf")
     assert ended.code == 4
     assert f"ERROR: rlperf: {sentence}" in ended.text.splitlines()
 

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .projects import BLOCK_BUDGET, COMMON, CONFTEST, Ended, Workshop
+from .fake_time import BLOCK_BUDGET, COMMON, CONFTEST
+from .projects import Ended, Workshop
 
 LIBRARY = "from fakeclock import tick\n\ndef work():\n    tick({ns})\n"
 TESTS = "import lib\n\ndef test_work(rlperf):\n    rlperf(lib.work)\n"

@@ -2,7 +2,8 @@
 
 import pytest
 
-from .projects import CONFTEST, Ended, Workshop
+from .fake_time import CONFTEST
+from .projects import Ended, Workshop
 
 
 @pytest.mark.parametrize(
@@ -30,7 +31,7 @@ def test_a_marker_that_cannot_be_obeyed_is_refused(
 ):
     text = f"import pytest\n@pytest.mark.rlperf({marker})\ndef test_a(rlperf): rlperf(int)\n"
     name = f"marker-{request.node.callspec.indices['marker']}"
-    ended = workshop.project(name, {"test_a.py": text}).run("--rlperf")
+    ended = workshop.project(name, {"test_a.py": text}).refuse("--rlperf")
     assert ended.code == 4
     assert f"ERROR: rlperf: test_a.py::test_a: {sentence}" in ended.text.splitlines()
     assert "Traceback" not in ended.text

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from .projects import COMMON, CONFTEST, FEW_BLOCKS, Ended, Workshop
+from .fake_time import COMMON, CONFTEST, FEW_BLOCKS
+from .projects import Ended, Workshop
 
 LOUD = (
     "rlperf: NOTHING WAS COMPARED: there is no stored baseline 'main' that fits; save one with "

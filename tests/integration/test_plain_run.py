@@ -58,7 +58,7 @@ def test_an_option_of_the_gate_alone_is_refused(workshop: Workshop, option: str)
     name = option.partition("=")[0]
     project = workshop.plain(f"lone-{name}")
     project.write({"test_a.py": "def test_a(rlperf): rlperf(int)\n"})
-    ended = project.run(f"--rlperf-{option}", json_result=False)
+    ended = project.refuse(f"--rlperf-{option}")
     assert ended.code == 4
     assert (
         f"ERROR: rlperf: --rlperf-{name} does nothing alone; add --rlperf."

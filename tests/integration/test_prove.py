@@ -11,7 +11,8 @@ import pytest
 
 from pytest_rlperf.store.proof_file import proof_file, read
 
-from .projects import COMMON, Ended, Project, Workshop
+from .fake_time import COMMON
+from .projects import Ended, Project, Workshop
 
 SPENDING = """
 def spend(self, ns):

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from .projects import COMMON, Ended, Project, Workshop
+from .fake_time import COMMON
+from .projects import Ended, Project, Workshop
 
 PLUGIN = ("-p", "pytest_benchmark.plugin")
 

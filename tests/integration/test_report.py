@@ -80,6 +80,6 @@ def test_outside_of_github_nothing_is_annotated(outcomes: Ended):
 
 def test_a_file_is_no_folder(workshop: Workshop):
     project = workshop.project("report-is-file", {"test_a.py": ""})
-    ended = project.run("--rlperf", "--rlperf-report=test_a.py", json_result=False)
+    ended = project.refuse("--rlperf", "--rlperf-report=test_a.py")
     assert ended.code == 4
     assert "test_a.py is a file; name a folder." in ended.text

@@ -177,7 +177,7 @@ def test_an_interrupted_run_saves_nothing(workshop: Workshop):
 def test_what_cannot_be_saved_is_refused_at_once(
     project: Project, arguments: list[str], sentence: str
 ):
-    ended = project.run("--rlperf", *arguments)
+    ended = project.refuse("--rlperf", *arguments)
     assert ended.code == 4
     (error,) = [line for line in ended.text.splitlines() if line.startswith("ERROR: ")]
     assert error.startswith(f"ERROR: rlperf: {sentence}")

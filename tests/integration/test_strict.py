@@ -2,7 +2,8 @@
 
 import pytest
 
-from .projects import BLOCK_BUDGET, CONFTEST, Ended, Project, Workshop
+from .fake_time import BLOCK_BUDGET, CONFTEST
+from .projects import Ended, Project, Workshop
 
 BASE = """
 from fakeclock import ordinal, tick

@@ -69,7 +69,7 @@ def test_the_short_summary_quotes_the_assertion(outcomes: Ended):
 
 def test_the_header_names_the_comparison(outcomes: Ended):
     header = next(line for line in outcomes.text.splitlines() if line.startswith("rlperf: against"))
-    assert re.match(r"rlperf: against base \([0-9a-f]{7}\), allowed \+5\.0 %, budget 20 s", header)
+    assert re.match(r"rlperf: against base \([0-9a-f]{7}\), allowed \+5\.0 %, budget 14 s", header)
 
 
 def test_the_plugin_itself_never_fails(outcomes: Ended):

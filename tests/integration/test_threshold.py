@@ -76,14 +76,14 @@ def test_the_repeat_command_keeps_the_threshold(ended: Ended):
     ],
 )
 def test_what_is_no_threshold_is_refused(project: Project, given: str, sentence: str):
-    ended = project.measure(f"--rlperf-threshold={given}")
+    ended = project.refuse("--rlperf", f"--rlperf-threshold={given}")
     assert ended.code == 4
     assert f"ERROR: rlperf: --rlperf-threshold {sentence}" in ended.text.splitlines()
 
 
 def test_a_marker_with_no_threshold_is_refused(workshop: Workshop):
     text = "import pytest\n@pytest.mark.rlperf(threshold='much')\ndef test_a(rlperf): rlperf(int)\n"
-    ended = workshop.project("threshold-marker", {"test_a.py": text}).run("--rlperf")
+    ended = workshop.project("threshold-marker", {"test_a.py": text}).refuse("--rlperf")
     assert ended.code == 4
     assert (
         "ERROR: rlperf: test_a.py::test_a: threshold is 'much', which is no allowed slowdown; "
