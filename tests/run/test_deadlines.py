@@ -9,6 +9,7 @@ from pytest_rlperf.run.budget import (
     SCOUT_DEADLINE_S,
     SLOWEST,
     STARTUP_S,
+    Budget,
 )
 
 from .campaigns import SEEN, Fake, run, unsure
@@ -43,3 +44,11 @@ def test_near_the_end_a_block_has_a_few_times_what_it_should_take():
 def test_workers_have_a_while_to_come_up_but_not_longer_than_the_run():
     assert run({"same": Fake()}, budget_s=1000).blocks.startups[0] == STARTUP_S
     assert run({"same": Fake()}, budget_s=5).blocks.startups[0] == BLOCK_DEADLINE_S + 5
+
+
+def test_a_part_of_a_budget_begins_now_and_ends_with_the_whole():
+    now = [100.0]
+    whole = Budget(60.0, 100.0, lambda: now[0])
+    now[0] = 130.0
+    assert whole.part(20.0).left_s() == 20.0
+    assert whole.part(300.0).left_s() == 30.0
