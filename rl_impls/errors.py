@@ -21,5 +21,13 @@ class TableFileError(ImplsError):
     """A saved table cannot be read."""
 
 
+class LogError(ImplsError):
+    """A row cannot be logged."""
+
+
+class WorkerDied(ImplsError):
+    """A process of a training ended before its work was done."""
+
+
 class MissingDependency(ImplsError, ImportError):
     """Something optional is asked for and is not installed."""

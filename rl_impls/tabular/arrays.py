@@ -74,6 +74,15 @@ class NumpyQLearning(QLearner):
     def set_table(self, table: NDArray[Any]) -> None:
         self.q[:] = self.xp.asarray(table)
 
+    def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
+        to_device = self.xp.asarray
+        values: NDArray[np.float64] = self._on_host(self.q[to_device(states), to_device(actions)])
+        return values.astype(np.float64)
+
+    def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
+        to_device = self.xp.asarray
+        self.q[to_device(states), to_device(actions)] = to_device(values)
+
     def _apply(self, batch: Transitions, alphas: NDArray[np.float64]) -> None:
         apply_in_order(self.xp, self.q, batch, alphas, self._discount)
 

@@ -151,6 +151,14 @@ class QLearner:
         table[states] = rows
         self.set_table(table)
 
+    def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
+        """The values of these pairs. Of pairs that were learned only: others may hold anything."""
+        raise NotImplementedError
+
+    def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
+        """Replace the values of these pairs, which are legal ones."""
+        raise NotImplementedError
+
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the file is whole or not there."""
         files.save(self, Path(path))

@@ -7,6 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.envs.model import Actions, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.tabular.learner import QLearner
 
@@ -52,7 +53,15 @@ class ListQLearning(QLearner):
     def set_table(self, table: NDArray[Any]) -> None:
         self.q = table.tolist()
 
-    def rows(self) -> tuple[NDArray[np.int64], NDArray[Any]]:
+    def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
+        pairs = zip(states.tolist(), actions.tolist(), strict=True)
+        return np.fromiter((self.q[s][a] for s, a in pairs), np.float64, len(states))
+
+    def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
+        for s, a, value in zip(states.tolist(), actions.tolist(), values.tolist(), strict=True):
+            self.q[s][a] = value
+
+    def rows(self) -> tuple[States, NDArray[Any]]:
         # In full precision: a learner that goes on from a file goes on exactly.
         table = np.array(self.q)
         states = np.flatnonzero(table.any(axis=1))

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.envs.model import States
+from rl_impls.envs.model import Actions, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.tabular.learner import QLearner
 
@@ -69,6 +69,15 @@ class SparseQLearning(QLearner):
     def set_table(self, table: NDArray[Any]) -> None:
         states = np.flatnonzero(table.any(axis=1))
         self.set_rows(states, table[states])
+
+    def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
+        pairs = zip(states.tolist(), actions.tolist(), strict=True)
+        values = (self._stored.get(s, self._zeros)[a] for s, a in pairs)
+        return np.fromiter(values, np.float64, len(states))
+
+    def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
+        for s, a, value in zip(states.tolist(), actions.tolist(), values.tolist(), strict=True):
+            self._stored.setdefault(s, self._zeros[:])[a] = value
 
     def rows(self) -> tuple[States, NDArray[np.float32]]:
         states = np.fromiter(self._stored, np.int64, len(self._stored))

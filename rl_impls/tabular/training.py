@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import MutableMapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,8 @@ from rl_impls.tabular.transitions import Transitions
 if TYPE_CHECKING:
     from rl_impls.tabular.learner import QLearner
 
-Visits = NDArray[np.uint32] | None
+# How often each pair was learned: an array of the table's shape, or from pair to number.
+Visits = NDArray[np.uint32] | MutableMapping[tuple[int, int], int] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +28,13 @@ class Training:
     steps: int
     episodes: int  # that ended
     reward_sum: float
+
+    def __add__(self, other: Training) -> Training:
+        return Training(
+            self.steps + other.steps,
+            self.episodes + other.episodes,
+            self.reward_sum + other.reward_sum,
+        )
 
 
 def train(
@@ -59,7 +68,7 @@ def train(
 
 
 def train_batch(
-    learner: QLearner, env: BatchEnv, n_steps: int, *, visits: Visits = None
+    learner: QLearner, env: BatchEnv, n_steps: int, *, visits: NDArray[np.uint32] | None = None
 ) -> Training:
     """Act, step and learn in all environments at once, row by row in order.
 
