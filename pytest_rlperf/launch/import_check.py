@@ -12,9 +12,10 @@ from types import ModuleType
 
 from pytest_rlperf.launch.places import Trees, find_regular, relative
 
-KEEP = ("pytest_rlperf", "__main__")
+KEEP = ("pytest_rlperf", "__main__", "__mp_main__")
 """The measuring code, first file included: head's on both sides, and loaded before the base tree
-is. Seen where the tree under test is the plugin's own."""
+is. Seen where the tree under test is the plugin's own; multiprocessing, once imported, gives the
+first file its second name."""
 
 
 @dataclass(frozen=True, slots=True)

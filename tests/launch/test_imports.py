@@ -4,10 +4,12 @@ import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 
+from pytest_rlperf.launch.import_check import foreign_imports
 from pytest_rlperf.launch.imports import Foreign, explain, import_roots
 from pytest_rlperf.launch.places import Trees, library_roots, relative
 
@@ -290,6 +292,14 @@ def test_the_measuring_code_stays_heads_and_is_not_reported(environment, trees):
     }
     assert at_base["foreign"] == []
     assert "pytest_rlperf" not in at_base["tree"]
+
+
+@pytest.mark.parametrize("name", ["__main__", "__mp_main__"])
+def test_the_first_file_is_measuring_code_under_the_name_multiprocessing_gives_it_too(name, trees):
+    head, base = trees("")
+    first = ModuleType("__main__")
+    first.__file__ = str(head / "boot.py")
+    assert foreign_imports(base, head, ["."], {name: first}) == []
 
 
 def test_an_environment_inside_the_tree_is_not_the_trees(tmp_path: Path):
