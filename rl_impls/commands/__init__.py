@@ -1,0 +1,1 @@
+"""The commands of `python -m rl_impls`, a module each."""

@@ -1,0 +1,113 @@
+"""`python -m rl_impls compare`: every learner on every runtime, in one table.
+
+Each runs in a process of its own, so that its memory is its own.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rl_impls.commands import arguments as accepts
+from rl_impls.errors import WorkerDied
+from rl_impls.runtimes.placement import default_processes
+
+NAME: Final = "compare"
+HELP: Final = "every learner on every runtime: time, memory, speed and how well it plays"
+# The yardstick of relative speed.
+FIRST: Final = "list"
+PARALLEL: Final = (2, 4)
+COLUMNS: Final = (
+    "agent", "runtime", "seconds", "memory", "steps/s", "relative", "return", "won", "lost",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    agent: str
+    processes: int  # 1: serial
+
+    @property
+    def runtime(self) -> str:
+        return "serial" if self.processes == 1 else f"parallel {self.processes}"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    parser.add_argument("env", metavar="ENV", help="TicTacToe-v0, or any name gymnasium knows")
+    parser.add_argument("--steps", type=accepts.positive, required=True, metavar="N")
+    parser.add_argument("--seed", type=accepts.not_negative, default=0, metavar="S")
+    parser.add_argument("--agent", type=accepts.agent, action="append", metavar="NAME",
+                        help="only this one; may repeat")  # fmt: skip
+
+
+def run(arguments: Namespace) -> int:
+    accepts.environment(arguments.env)
+    agents = arguments.agent or accepts.AGENTS
+    results = {}
+    for entry in entries(agents, default_processes()):
+        print(f"{entry.agent}, {entry.runtime} ...", file=sys.stderr)
+        results[entry] = _train(entry, arguments)
+    print(render(results))
+    return 0
+
+
+def entries(agents: Sequence[str], n_cores: int) -> list[Entry]:
+    """Serial, and as many processes as there are cores for."""
+    processes = [1, *(n for n in PARALLEL if n <= n_cores)]
+    return [Entry(agent, n) for agent in agents for n in processes]
+
+
+def argv(entry: Entry, env: str, steps: int, seed: int) -> list[str]:
+    words = [sys.executable, "-m", "rl_impls", "train", env, "--agent", entry.agent]
+    words += ["--steps", str(steps), "--seed", str(seed), "--json", "-"]
+    if entry.processes > 1:
+        words += ["--runtime", "parallel", "--processes", str(entry.processes)]
+    return words
+
+
+def _train(entry: Entry, arguments: Namespace) -> dict[str, Any]:
+    words = argv(entry, arguments.env, arguments.steps, arguments.seed)
+    ended = subprocess.run(words, capture_output=True, text=True)
+    if ended.returncode != 0:
+        said = ended.stderr.strip().splitlines()
+        raise WorkerDied(
+            f"{entry.agent}, {entry.runtime} failed ({said[-1] if said else 'silently'}): "
+            f"repeat it with {' '.join(['python', *words[1:]])}"
+        )
+    result: dict[str, Any] = json.loads(ended.stdout)
+    return result
+
+
+def render(results: dict[Entry, dict[str, Any]]) -> str:
+    """A line for each, speeds relative to the first serial one of lists, else to the first."""
+    yardstick = results.get(Entry(FIRST, 1)) or next(iter(results.values()))
+    rows = [COLUMNS, *(_row(entry, result, yardstick) for entry, result in results.items())]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
+    lines = []
+    for row in rows:
+        cells = [cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in
+                 enumerate(zip(row, widths, strict=True))]  # fmt: skip
+        lines.append("  ".join(cells).rstrip())
+    return "\n".join(lines)
+
+
+def _row(entry: Entry, result: dict[str, Any], yardstick: dict[str, Any]) -> tuple[str, ...]:
+    def percent(rate: float | None) -> str:
+        return "–" if rate is None else f"{rate:.1%}"
+
+    return (
+        entry.agent,
+        entry.runtime,
+        f"{result['seconds']:.2f}",
+        f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
+        f"{result['steps_per_s']:,.0f}",
+        f"{result['steps_per_s'] / yardstick['steps_per_s']:.2f}",
+        f"{result['mean_return']:.3f}",
+        percent(result["win_rate"]),
+        percent(result["loss_rate"]),
+    )

@@ -1,0 +1,228 @@
+"""Training in several processes, each with its own copy of the table, merged through shared memory.
+
+Processes are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import connection, resource_tracker
+from multiprocessing.connection import Connection
+from multiprocessing.context import SpawnProcess
+from types import TracebackType
+from typing import Final, Self
+
+import numpy as np
+
+from rl_impls.errors import SettingError, WorkerDied
+from rl_impls.monitor.usage import peak_rss_bytes
+from rl_impls.runtimes import worker
+from rl_impls.runtimes.board import Board
+from rl_impls.runtimes.placement import cores_for, default_processes
+from rl_impls.runtimes.runtime import Facts, MakeEnv, Tick
+from rl_impls.runtimes.worker import GO, Failure, Job, Report
+from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.training import Training, check_count
+
+SPAWNING: Final = multiprocessing.get_context("spawn")
+STEPS_PER_SYNC: Final = 1_000
+# Compiled code makes a thousand steps in 30 microseconds, and a merge takes some hundred.
+STEPS_PER_SYNC_COMPILED: Final = 1_000_000
+TICK_S: Final = 0.1
+# For workers to finish the piece they are at; then they are killed.
+GRACE_S: Final = 5.0
+
+
+@dataclass(slots=True)
+class _Member:
+    """A worker as the parent sees it."""
+
+    number: int
+    process: SpawnProcess
+    pipe: Connection
+    peak_rss_bytes: int = 0
+
+    def answer(self) -> Report:
+        """What it says next; how it died, if it did."""
+        try:
+            said = self.pipe.recv()
+        except (EOFError, ConnectionResetError):
+            self.process.join()
+            raise WorkerDied(
+                f"worker {self.number} (process {self.process.pid}) "
+                f"{exit_reason(self.process.exitcode)}: {_REMEDY}"
+            ) from None
+        if isinstance(said, Failure):
+            died = WorkerDied(f"worker {self.number} raised {said.summary}: {_REMEDY}")
+            died.add_note(said.details)
+            raise died
+        assert isinstance(said, Report)
+        self.peak_rss_bytes = said.peak_rss_bytes
+        return said
+
+
+_REMEDY: Final = "the training stopped; what was learned so far is in the learner and can be saved."
+
+
+def exit_reason(exit_code: int | None) -> str:
+    """How a process ended, in words."""
+    if exit_code is None:
+        return "closed its connection"
+    if exit_code >= 0:
+        return f"left with exit code {exit_code}"
+    try:
+        return f"was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"was killed by signal {-exit_code}"
+
+
+class ParallelRuntime:
+    """`with ParallelRuntime(learner, make_env) as runtime:` starts the processes and ends them.
+
+    They go on from the learner's table, with learners of its class and settings. The learner takes
+    part in nothing itself: it has the merged table after `learner()` and after the `with` block,
+    also when that is left by an error.
+    """
+
+    def __init__(
+        self,
+        learner: QLearner,
+        make_env: MakeEnv,
+        *,
+        processes: int | None = None,
+        steps_per_sync: int | None = None,
+        pin: bool = False,
+        threads: int = 1,
+        seed: int | None = None,
+    ) -> None:
+        n = default_processes() if processes is None else processes
+        if steps_per_sync is None:
+            is_compiled = learner.name == "compiled"
+            steps_per_sync = STEPS_PER_SYNC_COMPILED if is_compiled else STEPS_PER_SYNC
+        _check_positive(processes=n, steps_per_sync=steps_per_sync, threads=threads)
+        self.facts: Final = Facts(
+            "parallel", n, steps_per_sync, cores_for(n) if pin else (), threads
+        )
+        self._learner: Final = learner
+        self._make_env: Final = make_env
+        self._seed: Final = seed
+        self._board: Final = Board(learner.n_states, learner.n_actions, n)
+        self._board.q[:] = learner.table()
+        self._board.set_progress(learner.n_steps, learner.n_episodes)
+        self._members: Final[list[_Member]] = []
+
+    def __enter__(self) -> Self:
+        try:
+            with _interrupts_held_back():
+                for job in self._jobs():
+                    self._members.append(_start(job))
+            self._gather(None)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training:
+        check_count("steps", n_steps)
+        if not self._members:
+            raise SettingError("no process is running: train inside `with ParallelRuntime(...)`.")
+        self._board.ask_for(n_steps)
+        for member in self._members:
+            try:
+                member.pipe.send(GO)
+            except BrokenPipeError:
+                member.answer()  # tells how it died
+        return self._gather(tick)
+
+    def learner(self) -> QLearner:
+        with self._board.locked():
+            self._learner.set_table(self._board.q)
+            self._learner.set_progress(*self._board.progress())
+        return self._learner
+
+    def peak_rss_bytes(self) -> int:
+        return peak_rss_bytes() + sum(member.peak_rss_bytes for member in self._members)
+
+    def close(self) -> None:
+        """End the processes; the learner keeps what they have learned."""
+        self._board.stop()
+        for member in self._members:
+            member.pipe.close()
+        for member in self._members:
+            member.process.join(GRACE_S)
+            if member.process.exitcode is None:
+                member.process.kill()
+                member.process.join()
+        self._members.clear()
+        self.learner()
+
+    def _jobs(self) -> Iterator[Job]:
+        n, cores = self.facts.processes, self.facts.cores
+        seeds = np.random.SeedSequence(self._seed).generate_state(2 * n, np.uint64).tolist()
+        for number in range(n):
+            yield Job(
+                number=number,
+                board=self._board,
+                kind=type(self._learner),
+                settings=self._learner.settings,
+                learner_seed=seeds[2 * number],
+                env_seed=seeds[2 * number + 1] >> 33,  # Gymnasium takes no larger ones everywhere
+                make_env=self._make_env,
+                steps_per_sync=self.facts.steps_per_sync or STEPS_PER_SYNC,
+                cores=cores[number : number + 1],
+                threads=self.facts.threads or 1,
+                parent=os.getpid(),
+            )
+
+    def _gather(self, tick: Tick | None) -> Training:
+        """What all workers did, when each has said so. A dead one's pipe is at its end."""
+        begin = self._board.progress()[0]
+        busy = {member.pipe: member for member in self._members}
+        done = Training(0, 0, 0.0)
+        while busy:
+            for pipe in connection.wait(list(busy), None if tick is None else TICK_S):
+                assert isinstance(pipe, Connection)
+                done = done + busy.pop(pipe).answer().training
+            if tick is not None:
+                tick(self._board.progress()[0] - begin)
+        return done
+
+
+def _start(job: Job) -> _Member:
+    ours, theirs = SPAWNING.Pipe()
+    process = SPAWNING.Process(
+        target=worker.main, args=(job, theirs), name=f"worker {job.number}", daemon=True
+    )
+    process.start()
+    theirs.close()  # or the pipe would not end with the worker
+    return _Member(job.number, process, ours)
+
+
+@contextmanager
+def _interrupts_held_back() -> Iterator[None]:
+    """Processes started here never see Ctrl+C, which a terminal sends to all: we end them."""
+    resource_tracker.ensure_running()  # else the first start would do it, and let signals in again
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
+def _check_positive(**numbers: int) -> None:
+    for name, number in numbers.items():
+        if number < 1:
+            raise SettingError(f"{name} is at least 1, not {number}.")

@@ -1,0 +1,62 @@
+"""`python -m rl_impls compare`: one table of learners and runtimes."""
+
+import sys
+
+import pytest
+
+from rl_impls.__main__ import main
+from rl_impls.commands.compare import Entry, argv, entries, render
+
+
+def result(seconds, **others):
+    return {
+        "seconds": seconds, "steps_per_s": 1000 / seconds, "peak_rss_bytes": 50_000_000,
+        "mean_return": 0.9, "win_rate": 0.93, "loss_rate": 0.01,
+    } | others  # fmt: skip
+
+
+def test_every_learner_meets_every_runtime_there_are_cores_for():
+    assert [entry.runtime for entry in entries(["list"], 1)] == ["serial"]
+    assert [entry.runtime for entry in entries(["list"], 2)] == ["serial", "parallel 2"]
+    assert len(entries(["list", "numpy"], 4)) == 6
+
+
+def test_each_runs_as_a_command_of_its_own():
+    assert argv(Entry("sparse", 2), "Taxi-v3", 500, 7) == [
+        sys.executable, "-m", "rl_impls", "train", "Taxi-v3", "--agent", "sparse",
+        "--steps", "500", "--seed", "7", "--json", "-", "--runtime", "parallel", "--processes", "2",
+    ]  # fmt: skip
+
+
+def test_speeds_are_relative_to_lists_in_one_process():
+    table = render(
+        {
+            Entry("numpy", 1): result(4.0),
+            Entry("list", 1): result(2.0),
+            Entry("list", 2): result(1.0, win_rate=None, loss_rate=None),
+        }
+    )
+    assert table == "\n".join(
+        [
+            "agent  runtime     seconds  memory  steps/s  relative  return    won  lost",
+            "numpy  serial         4.00   50 MB      250      0.50   0.900  93.0%  1.0%",
+            "list   serial         2.00   50 MB      500      1.00   0.900  93.0%  1.0%",
+            "list   parallel 2     1.00   50 MB    1,000      2.00   0.900      –     –",
+        ]
+    )
+
+
+def test_the_table_has_a_line_for_each(capsys):
+    assert main(["compare", "TicTacToe-v0", "--steps", "2000", "--agent", "sparse"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split()[:2] == ["agent", "runtime"]
+    assert all(line.startswith("sparse") for line in lines[1:])
+    assert len(lines) >= 2
+
+
+@pytest.mark.parametrize("words", [["--steps", "x"], ["--steps", "5", "--agent", "nobody"]])
+def test_mistakes_end_with_exit_code_2(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["compare", "TicTacToe-v0", *words])
+    assert ended.value.code == 2
+    assert capsys.readouterr().err.count("\n") == 1
