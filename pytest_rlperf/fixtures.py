@@ -8,6 +8,7 @@ import pytest
 from pytest_rlperf.errors import FixtureError, UsageError
 
 if TYPE_CHECKING:
+    from pytest_rlperf.measure.loop import Calls
     from pytest_rlperf.measure.mpi.collective import RankRaises
     from pytest_rlperf.measure.mpi.rank_session import Here
     from pytest_rlperf.measure.player import Player, Work
@@ -67,13 +68,22 @@ class Rlperf:
         self._called = True
         steps = checked_steps(self._steps if steps is None else steps)
         if self._player is not None:
-            from pytest_rlperf.measure.loop import Calls
-
-            return self._player.play(Calls(func, args, kwargs, setup), work, steps)
+            return self._player.play(self._calls(func, args, kwargs, setup), work, steps)
         if setup is None:
             return func(*args, **kwargs)
         state = setup()
         return func() if state is None else func(state)
+
+    def _calls(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        setup: Callable[[], Any] | None,
+    ) -> "Calls":
+        from pytest_rlperf.measure.loop import Calls
+
+        return Calls(func, args, kwargs, setup)
 
 
 class RlperfMpi(Rlperf):
@@ -81,9 +91,22 @@ class RlperfMpi(Rlperf):
 
     def __init__(self, here: "Here", player: "Player | None", steps: int | None) -> None:
         super().__init__(player, steps)
-        self._comm = here.world.Dup()  # apart from messages of the library under test
+        from pytest_rlperf.measure.mpi.communicator import RankComm
+
+        self._comm = RankComm(here.world.Dup())  # apart from the library's own messages
         self.rank = here.rank
         self.size = here.size
+
+    def _calls(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: dict[str, Any],
+        setup: Callable[[], Any] | None,
+    ) -> "Calls":
+        from pytest_rlperf.measure.mpi.rank_calls import RankCalls
+
+        return RankCalls(func, args, kwargs, setup, self._comm)
 
     @property
     def comm(self) -> Any:

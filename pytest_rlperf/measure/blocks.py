@@ -8,12 +8,15 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from pytest_rlperf.launch.environment import worker_environment
+from pytest_rlperf.launch.mpi.launcher import Launcher
 from pytest_rlperf.launch.process import Process, end_marked
 from pytest_rlperf.measure import metronome, shaker
-from pytest_rlperf.measure.pair import Pair, SideRun, Start, Turn
+from pytest_rlperf.measure.mpi.start import Ranks
+from pytest_rlperf.measure.pair import Pair, Start
+from pytest_rlperf.measure.side import SideRun, State, Turn
 from pytest_rlperf.measure.witnesses import core_ticks, steal_share
 from pytest_rlperf.model.job import Job
 from pytest_rlperf.model.plan import Mode, Plan
@@ -51,7 +54,15 @@ class Stage:
     cores: tuple[int, ...]  # empty: this platform cannot pin
     seed: int
     token: str  # marks every process of the run, those that tests start included
+    launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
     shaken: bool = False  # disturb two of three blocks on purpose (see `shaker`)
+
+
+class Kind(NamedTuple):
+    """Tests that differ in it cannot share a worker."""
+
+    nprocs: int
+    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +73,11 @@ class Task:
     plan: Plan | None  # None: scout
     threads: int
     deadline_s: float
+    nprocs: int = 0  # ranks of its job; 0: it needs none
+
+    @property
+    def kind(self) -> Kind:
+        return Kind(self.nprocs, self.threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +97,7 @@ class Blocks:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._alive: list[Pair] = []  # every pair that was started and may still run
-        self._ahead: dict[tuple[int, int], Pair] = {}  # by block and number of threads
+        self._ahead: dict[tuple[int, Kind], Pair] = {}  # by block and kind of worker
         self._index = 0
         self._startup_s = 0.0
 
@@ -95,14 +111,18 @@ class Blocks:
         self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
     ) -> Iterator[Played]:
         """One block of `tasks`. Workers collect all `candidates`, since those that are started
-        ahead may be told to run any of them. Another number of threads needs other workers.
+        ahead may be told to run any of them. Another number of threads or ranks needs other
+        workers.
         """
         self._index = index
-        by_threads = sorted(tasks, key=lambda task: task.threads)
-        for threads, group in itertools.groupby(by_threads, key=lambda task: task.threads):
-            nodeids = [task.nodeid for task in candidates if task.threads == threads]
+        by_kind = sorted(tasks, key=lambda task: task.kind)
+        for kind, group in itertools.groupby(by_kind, key=lambda task: task.kind):
+            nodeids = [task.nodeid for task in candidates if task.kind == kind]
             turned = self._turned(index, group)
-            yield from self._run_group(index, threads, turned, nodeids, startup_s)
+            if kind.nprocs and isinstance(self._stage.launcher, str):
+                yield from _skipped(turned, self._stage.launcher)
+            else:
+                yield from self._run_group(index, kind, turned, nodeids, startup_s)
 
     def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
         """Each block begins elsewhere: its first tests are disturbed most, by the next block's
@@ -114,14 +134,14 @@ class Blocks:
     def _run_group(
         self,
         index: int,
-        threads: int,
+        kind: Kind,
         tasks: list[Task],
         nodeids: list[str],
         startup_s: float,
     ) -> Iterator[Played]:
-        pair = self._ahead.pop((index, threads), None) or self._start(index, threads, nodeids)
-        if len(self._stage.cores) > 1:
-            self._ahead[index + 1, threads] = self._start(index + 1, threads, nodeids)
+        pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
+        if len(self._stage.cores) > max(1, kind.nprocs):
+            self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
         self._end_those_leaving(besides=pair)
         beside = [*self._metronome(index, tasks), *self._shaker(index, tasks)]
         try:
@@ -130,7 +150,7 @@ class Blocks:
             for number, task in enumerate(tasks):
                 if not pair.usable:
                     pair.end()
-                    pair = self._start(index, threads, nodeids)
+                    pair = self._start(index, kind, nodeids)
                     pair.wait_collected(startup_s)
                 following = tasks[number + 1].nodeid if number + 1 < len(tasks) else None
                 yield self._play(pair, index, task, following)
@@ -182,28 +202,35 @@ class Blocks:
         steal = steal_share(before, core_ticks(core))
         return Played(task.nodeid, runs, core, steal, time.monotonic() - begun)
 
-    def _start(self, index: int, threads: int, nodeids: Sequence[str]) -> Pair:
+    def _start(self, index: int, kind: Kind, nodeids: Sequence[str]) -> Pair:
         rng = self._rng(index, "start")
         hash_seed = rng.randrange(SEED_MAX)
         # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
         # of threads are made as large as the cores they find at their start.
-        cores = self._cores_of(index, threads) if index else self._stage.cores
+        confined = index and not kind.nprocs  # ranks find their own cores
+        cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
         starts = []
         for side in self._stage.sides:
             job = self._job(side, nodeids, rng.randrange(SEED_MAX))
             env = worker_environment(
                 os.environ,
-                threads=threads,
+                threads=kind.threads,
                 hash_seed=hash_seed,
                 padding=rng.randrange(PADDING_MAX),
                 caches=self._stage.caches,
                 token=self._stage.token,
                 import_folders=[str(side.tree / root) for root in self._stage.import_roots],
             )
-            starts.append(Start(job, env, cores))
+            starts.append(Start(job, env, cores, self._ranks(kind)))
         pair = Pair(starts, self._stage.folder)
         self._alive.append(pair)
         return pair
+
+    def _ranks(self, kind: Kind) -> Ranks | None:
+        launcher = self._stage.launcher
+        if not kind.nprocs or not isinstance(launcher, Launcher):
+            return None
+        return Ranks(kind.nprocs, launcher)
 
     def _job(self, side: Side, nodeids: Sequence[str], layout_seed: int) -> Job:
         stage = self._stage
@@ -254,3 +281,8 @@ class Blocks:
         for pair in self._alive:
             pair.end(GOODBYE_S)
         end_marked(self._stage.token)
+
+
+def _skipped(tasks: Iterable[Task], reason: str) -> Iterator[Played]:
+    for task in tasks:
+        yield Played(task.nodeid, (SideRun(State.SKIPPED, reason),), None, 0.0, 0.0)

@@ -1,5 +1,6 @@
 """The controller's view of a block's two workers: start them, run tests in lock-step, end them."""
 
+import itertools
 import json
 import os
 import selectors
@@ -7,66 +8,17 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from enum import StrEnum
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from pytest_rlperf.launch.channel import Channel, ChannelClosed, Message
+from pytest_rlperf.launch.channel import Channel, ChannelClosed
 from pytest_rlperf.launch.process import Process
 from pytest_rlperf.measure import boot
+from pytest_rlperf.measure.mpi.start import Ranks, start_ranks
+from pytest_rlperf.measure.side import DuetSide, SideRun, State, Turn, WorkerSide
 from pytest_rlperf.model.job import SIDES, Job
-from pytest_rlperf.model.plan import Plan
 
 POLL_S = 0.25
-
-
-class State(StrEnum):
-    """How a test ended on one side."""
-
-    RAN = "ran"  # to its end; measured, scouted, or stood aside for a partner that could not
-    FAILED = "failed"
-    SKIPPED = "skipped"
-    CRASHED = "crashed"
-    HUNG = "hung"
-    UNCOLLECTED = "uncollected"
-    UNMEASURED = "unmeasured"  # it never called the fixture
-    ABANDONED = "abandoned"  # the partner left in the middle of the slices
-    WRONG_COPY = "wrong copy"  # it measured the other side's code
-
-
-@dataclass(frozen=True, slots=True)
-class SideRun:
-    """One test on one side in one block."""
-
-    state: State
-    text: str = ""  # traceback, skip reason or the output of a crashed worker
-    facts: Mapping[str, Any] | None = None  # what `scouted` or `measured` carried
-    imported: Mapping[str, str] = field(default_factory=dict)
-    sections: tuple[tuple[str, str], ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One test to run now."""
-
-    nodeid: str
-    following: str | None
-    plan: Plan | None
-    cores: tuple[int, ...]
-    seed: int
-    deadline_s: float
-
-    def as_message(self) -> Message:
-        return {
-            "do": "run",
-            "nodeid": self.nodeid,
-            "next": self.following,
-            "plan": None if self.plan is None else self.plan.as_dict(),
-            "cores": list(self.cores),
-            "seed": self.seed,
-            "deadline_s": self.deadline_s,
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,105 +28,28 @@ class Start:
     job: Job
     env: Mapping[str, str]
     cores: tuple[int, ...]
-
-
-class _Side:
-    """One worker with what it has said so far about the current test."""
-
-    def __init__(self, name: str, process: Process, channel: Channel) -> None:
-        self.name = name
-        self.process = process
-        self.channel = channel
-        self.begun = time.monotonic()
-        self.collected: set[str] | None = None
-        self.startup_s = 0.0
-        self.collect_errors: dict[str, str] = {}
-        self.broken: SideRun | None = None
-        self.clear()
-
-    def clear(self) -> None:
-        self.run: SideRun | None = None
-        self.ready = self.told = False
-        self._facts: Mapping[str, Any] | None = None
-        self._trouble: SideRun | None = None
-        if self.collected is not None:
-            self.process.mark_output()
-
-    def tell(self, message: Message) -> None:
-        try:
-            self.channel.send(message)
-        except ChannelClosed:
-            self.crash()
-
-    def crash(self) -> None:
-        how = self.process.how_it_ended()
-        when = "before it could run a test" if self.collected is None else "during this test"
-        text = f"the {self.name} worker ended ({how}) {when}"
-        tail = self.process.output_tail()
-        self.run = self.broken = SideRun(State.CRASHED, f"{text}\n{tail}".strip(), self._facts)
-
-    def hang(self, seconds: float) -> None:
-        self.process.dump_stacks()
-        text = f"no answer from the {self.name} worker within {seconds:.0f} s"
-        tail = self.process.output_tail()
-        self.run = self.broken = SideRun(State.HUNG, f"{text}\n{tail}".strip())
-
-    def take(self, message: Message) -> None:
-        match message["event"]:
-            case "collected":
-                self.collected = set(message["nodeids"])
-                self.startup_s = message["at"] - self.begun
-            case "uncollected":
-                self.collect_errors[message["nodeid"]] = message["text"]
-            case "ready":
-                self.ready = True
-            case "scouted" | "measured":
-                self._facts = message
-            case "failed" | "skipped" as event:
-                # The first report of a test is the cause; a failing teardown may follow.
-                self._trouble = self._trouble or SideRun(
-                    State(event),
-                    message["text"],
-                    sections=self._sections(message["sections"]),
-                )
-            case "ended":
-                self.run = self._ended(message)
-
-    def _sections(self, reported: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-        printed = self.process.output_tail()
-        own = (("Captured output", f"{printed}\n"),) if printed else ()
-        return (*((str(title), str(text)) for title, text in reported), *own)
-
-    def _ended(self, message: Message) -> SideRun:
-        if message["abandoned"]:
-            return SideRun(State.ABANDONED)
-        if self._trouble is not None:
-            return replace(self._trouble, facts=self._facts)
-        if message["foreign"]:
-            return SideRun(State.WRONG_COPY, message["foreign"])
-        if not message["played"]:
-            return SideRun(State.UNMEASURED)
-        return SideRun(State.RAN, "", self._facts, message["imported"])
+    ranks: Ranks | None = None  # None: one process
 
 
 class Pair:
     """The workers of one block. One side only where there is no partner."""
 
     def __init__(self, starts: Sequence[Start], folder: Path) -> None:
-        self._sides: list[_Side] = []
+        self._sides: list[DuetSide] = []
         self._over = self._leaving = False
         self._selector = selectors.DefaultSelector()
-        batons = socket.socketpair() if len(starts) == 2 else (None,) * len(starts)
+        ranks = starts[0].ranks.nprocs if starts[0].ranks else 1
+        batons = [socket.socketpair() for _ in range(ranks)] if len(starts) == 2 else []
         try:
-            for start, baton in zip(starts, batons, strict=True):
-                self._sides.append(_start_side(start, baton, folder))
+            for number, start in enumerate(starts):
+                own = [pair[number] for pair in batons] if batons else [None] * ranks
+                self._sides.append(_start_side(start, own, folder))
         except BaseException:
             self.end()
             raise
         finally:
-            for baton in batons:
-                if baton is not None:
-                    baton.close()
+            for baton in itertools.chain(*batons):
+                baton.close()
         for side in self._sides:
             self._selector.register(side.channel, selectors.EVENT_READ, side)
 
@@ -241,7 +116,7 @@ class Pair:
         """Take what has arrived; False when the time is up."""
         heard = set()
         for key, _ in self._selector.select(min(POLL_S, max(0.0, until - time.monotonic()))):
-            side: _Side = key.data
+            side: DuetSide = key.data
             heard.add(side)
             try:
                 for message in side.channel.feed():
@@ -254,7 +129,7 @@ class Pair:
                 self._lose(side)
         return time.monotonic() < until
 
-    def _lose(self, side: _Side) -> None:
+    def _lose(self, side: DuetSide) -> None:
         self._selector.unregister(side.channel)
         if side.broken is None:
             side.crash()
@@ -279,7 +154,7 @@ class Pair:
         self._over = True
 
 
-def _cannot_run(side: _Side, nodeid: str) -> SideRun | None:
+def _cannot_run(side: DuetSide, nodeid: str) -> SideRun | None:
     if side.broken is not None:
         return side.broken
     if side.collected is not None and nodeid in side.collected:
@@ -290,7 +165,13 @@ def _cannot_run(side: _Side, nodeid: str) -> SideRun | None:
     return SideRun(State.UNCOLLECTED, f"{nodeid} was not collected on the {side.name} side")
 
 
-def _start_side(start: Start, baton: socket.socket | None, folder: Path) -> _Side:
+def _start_side(start: Start, batons: Sequence[socket.socket | None], folder: Path) -> DuetSide:
+    if start.ranks is not None:
+        return start_ranks(start.ranks, start.job, start.env, start.cores, batons, folder)
+    return _start_worker(start, batons[0], folder)
+
+
+def _start_worker(start: Start, baton: socket.socket | None, folder: Path) -> WorkerSide:
     """Sockets are made here and closed here: the child has its own copies after the start."""
     ours, theirs = socket.socketpair()
     baton_fd = None if baton is None else baton.fileno()
@@ -309,4 +190,4 @@ def _start_side(start: Start, baton: socket.socket | None, folder: Path) -> _Sid
         log=job_file.with_suffix(".log"),
     )
     theirs.close()
-    return _Side(name, process, Channel(ours))
+    return WorkerSide(name, process, Channel(ours))

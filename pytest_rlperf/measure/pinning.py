@@ -27,6 +27,11 @@ def pin(cores: Sequence[int]) -> None:
             os.sched_setaffinity(thread, cores)
 
 
+def core_of_rank(cores: Sequence[int], rank: int) -> Sequence[int]:
+    """The same on either side; empty where there is no pinning."""
+    return [cores[rank % len(cores)]] if cores else ()
+
+
 def _threads() -> list[int]:
     try:
         return [int(name) for name in os.listdir("/proc/self/task")]

@@ -12,7 +12,7 @@ from pytest_rlperf.errors import PartnerGone
 from pytest_rlperf.launch.channel import Channel, ChannelClosed
 from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, summed
 from pytest_rlperf.measure.kernels import Kernel, make_kernels
-from pytest_rlperf.measure.pinning import pin
+from pytest_rlperf.measure.pinning import core_of_rank, pin
 from pytest_rlperf.measure.player import Assignment, Player
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import Job
@@ -70,7 +70,8 @@ class KernelSlices:
 class ReferenceWorker:
     """Answers the controller as a worker that runs tests does."""
 
-    def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
+    def __init__(self, job: Job, channel: Channel, baton: Baton, rank: int | None = None) -> None:
+        self._rank = rank  # of a job as large as the test's
         self._nodeids = job.nodeids
         self._channel = channel
         self._clock = SystemClock()
@@ -90,7 +91,7 @@ class ReferenceWorker:
 
     def _run(self, order: Mapping[str, Any]) -> None:
         cores = tuple(order["cores"])
-        pin(cores)
+        pin(cores if self._rank is None else core_of_rank(cores, self._rank))
         nodeid = order["nodeid"]
         if order["plan"] is None:
             self._say("scouted", nodeid=nodeid, unit_ns=self._unit_ns())

@@ -11,7 +11,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -104,8 +104,7 @@ class WorkerSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         clock: Clock | None = session.config.hook.pytest_rlperf_clock(config=session.config)
-        job = self._job
-        player = Player(self._channel, clock or SystemClock(), job.side, self._baton, job.slowdown)
+        player = self._make_player(clock or SystemClock())
         session.config.stash[PLAYER] = self._player = player
         adopt_benchmark(player)
         items = {item.nodeid: item for item in session.items}
@@ -117,6 +116,13 @@ class WorkerSession:
             self._run(items[order["nodeid"]], items.get(order["next"]), order, player)
         return True
 
+    def _make_player(self, clock: Clock) -> Player:
+        job = self._job
+        return Player(self._channel, clock, job.side, self._baton, job.slowdown)
+
+    def _pin(self, cores: Sequence[int]) -> None:
+        pin(cores)
+
     def _run(
         self,
         item: pytest.Item,
@@ -125,7 +131,7 @@ class WorkerSession:
         player: Player,
     ) -> None:
         cores = tuple(order["cores"])
-        pin(cores)
+        self._pin(cores)
         plan = None if order["plan"] is None else Plan.from_dict(order["plan"])
         player.begin(Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores))
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)

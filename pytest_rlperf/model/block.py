@@ -8,6 +8,24 @@ LEAST_BLOCKS = 3
 
 
 @dataclass(frozen=True, slots=True)
+class RankFacts:
+    """What is known of each rank of a job, in their order."""
+
+    own_ns: tuple[float, ...]  # of all its slices
+    communication: tuple[float, ...]  # share of a slice inside calls of the communicator
+    peak_bytes: tuple[float, ...]  # resident memory
+
+    @property
+    def imbalance(self) -> float:
+        """How much longer than on average the busiest rank computes, a fraction."""
+        computing = [
+            own * (1 - share) for own, share in zip(self.own_ns, self.communication, strict=True)
+        ]
+        mean = sum(computing) / len(computing)
+        return max(computing) / mean - 1 if mean > 0 else 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class SideBlock:
     """One side's slices of one benchmark in one block.
 
@@ -21,6 +39,7 @@ class SideBlock:
     calls: int  # a slice
     work: Mapping[str, float] = field(default_factory=dict)
     preempted: int = 0  # involuntary context switches during the slices
+    ranks: RankFacts | None = None  # None: it is no MPI job
 
     def __post_init__(self) -> None:
         if not self.own_ns or min(self.own_ns) <= 0:

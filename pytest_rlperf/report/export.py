@@ -13,6 +13,7 @@ from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.proof import proof_as_dict
+from pytest_rlperf.report.rank_facts import rank_facts
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.result_file import SCHEMA
 
@@ -49,6 +50,7 @@ def _test(test: TestResult) -> dict[str, Any]:
         "repeat_command": test.repeat_command,
         "first_call_ns": test.first_call_ns,
         "plan": test.plan.as_dict() if test.plan else None,
+        "ranks": rank_facts(test),
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "metrics": _metrics(test),
     }

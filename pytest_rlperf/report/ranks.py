@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from pytest_rlperf.launch.mpi.cause import cause_of, names_of
 from pytest_rlperf.model.ranks import TROUBLE, JobEnd, RankEnd, RankOutcome
 from pytest_rlperf.report.columns import aligned
 
@@ -23,42 +24,11 @@ def render_outputs(job: JobEnd) -> list[tuple[str, str]]:
 
 
 def _headline(job: JobEnd) -> str:
-    text = f"{_cause(job)} ({len(job.ranks)} ranks)"
+    text = f"{cause_of(job)} ({len(job.ranks)} ranks)"
     if job.left:
         pids = ", ".join(map(str, job.left))
         text += f"; processes that would not end: {pids}"
     return text
-
-
-def _cause(job: JobEnd) -> str:
-    failed = _of(job, RankOutcome.FAILED)
-    if failed:
-        return f"{_names(failed)} failed: {_error(failed[0].text)}"
-    if crashed := _of(job, RankOutcome.KILLED):
-        return f"{_names(crashed)} ended by {crashed[0].signal} during {crashed[0].phase}"
-    if left := _of(job, RankOutcome.EXITED):
-        return f"{_names(left)} exited with status {left[0].status} during {left[0].phase}"
-    if stuck := _of(job, RankOutcome.STUCK):
-        return f"{_names(stuck)} did not end within {job.timeout_s:g} s"
-    if some := _of(job, RankOutcome.SKIPPED):
-        return f"{_names(some)} skipped the test, and the others did not"
-    return f"the launcher ended with status {job.status}"
-
-
-def _of(job: JobEnd, outcome: RankOutcome) -> list[RankEnd]:
-    return [rank for rank in job.ranks if rank.outcome is outcome]
-
-
-def _names(ranks: Sequence[RankEnd]) -> str:
-    numbers = ", ".join(str(rank.rank) for rank in ranks)
-    return f"rank {numbers}" if len(ranks) == 1 else f"ranks {numbers}"
-
-
-def _error(traceback: str) -> str:
-    """The line that says what happened."""
-    lines = traceback.splitlines() or [""]
-    errors = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return errors[0] if errors else lines[0]
 
 
 def _table(ranks: Sequence[RankEnd]) -> list[str]:
@@ -80,4 +50,4 @@ def _grouped(ranks: Sequence[RankEnd], text_of: Callable[[RankEnd], str]) -> Ite
         if text := text_of(rank):
             groups.setdefault(text, []).append(rank)
     for text, members in groups.items():
-        yield f"{_names(members)}:\n{text}"
+        yield f"{names_of(members)}:\n{text}"

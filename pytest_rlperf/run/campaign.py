@@ -80,7 +80,7 @@ class Campaign:
     def _scout(self) -> None:
         deadline_s = self._budget.scout_deadline_s()
         benchmarks = [track.benchmark for track in self.tracks.values()]
-        tasks = [Task(b.nodeid, None, b.spec.threads, deadline_s) for b in benchmarks]
+        tasks = [Task(b.nodeid, None, b.spec.threads, deadline_s, b.nprocs) for b in benchmarks]
         for played in self._blocks.run(0, tasks, tasks, self._budget.startup_deadline_s()):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
@@ -104,7 +104,7 @@ class Campaign:
     def _task(self, track: Track, plan: Plan) -> Task:
         b = track.benchmark
         deadline_s = self._budget.block_deadline_s(track.expected_s(plan))
-        return Task(b.nodeid, plan, b.spec.threads, deadline_s)
+        return Task(b.nodeid, plan, b.spec.threads, deadline_s, b.nprocs)
 
     def _tasks(self) -> list[Task]:
         """The open ones, but none that does not fit into what is left, and none that has had more

@@ -16,7 +16,12 @@ from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
 from pytest_rlperf.run.publishing import Published, publish
 from pytest_rlperf.run.rules import Rules
-from pytest_rlperf.run.selection import is_performance_test, repeat_command, source_hash
+from pytest_rlperf.run.selection import (
+    is_performance_test,
+    nprocs_of,
+    repeat_command,
+    source_hash,
+)
 from pytest_rlperf.run.track import Benchmark
 
 
@@ -74,7 +79,13 @@ class MeasuringSession:
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         command = repeat_command(item, self._config)
-        return Benchmark(item.nodeid, self._specs[item.nodeid], source_hash(item), command)
+        return Benchmark(
+            nodeid=item.nodeid,
+            spec=self._specs[item.nodeid],
+            source_hash=source_hash(item),
+            repeat_command=command,
+            nprocs=nprocs_of(item),
+        )
 
     def _result(
         self,

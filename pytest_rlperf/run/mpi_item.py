@@ -1,8 +1,6 @@
 """An MPI test of a plain run: its body runs in the ranks of a job, and the job is one test."""
 
-import json
 import os
-import socket
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -14,16 +12,13 @@ import pytest
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.fixtures import MPI_FIXTURE
 from pytest_rlperf.launch.mpi.job import JobOrder, MpiJob
-from pytest_rlperf.launch.mpi.launcher import Launcher, find_launcher
-from pytest_rlperf.launch.mpi.library import CURE, NoMpi, find_library
 from pytest_rlperf.markers import ranks_of
-from pytest_rlperf.measure.mpi import boot
+from pytest_rlperf.measure.mpi.start import Ranks, write_order
 from pytest_rlperf.model.job import HEAD, Job
-from pytest_rlperf.model.rank_order import RankOrder
 from pytest_rlperf.model.ranks import JobEnd
-from pytest_rlperf.options import read_mpi_wishes
 from pytest_rlperf.report.ranks import render_job, render_outputs
 from pytest_rlperf.run.handing_on import plain_options, relative_inipath, session_arguments
+from pytest_rlperf.run.launching import session_launcher
 from pytest_rlperf.run.selection import repeat_command
 
 
@@ -50,41 +45,23 @@ class MpiItem(pytest.Item):
         return self._function.reportinfo()
 
     def runtest(self) -> None:
-        launcher = self._launcher()
         with tempfile.TemporaryDirectory(prefix="rlperf-mpi-") as folder:
-            job = MpiJob(self._order(launcher, Path(folder)))
+            job = MpiJob(self._order(Path(folder)))
             try:
                 end = job.run(self._spec.timeout)
             finally:  # Ctrl+C too
                 job.end()
         self._judge(end)
 
-    def _launcher(self) -> Launcher:
-        library = find_library()
-        if isinstance(library, NoMpi):
-            pytest.skip(f"no MPI: {library.reason}")
-        wishes = read_mpi_wishes(self.config)
-        found = find_launcher(wishes, library.vendor, executable=sys.executable, env=os.environ)
-        if found is None:
-            pytest.skip(f"no MPI: there is no mpiexec for {library}; {CURE}")
-        return found
-
-    def _order(self, launcher: Launcher, folder: Path) -> JobOrder:
-        order = RankOrder(
-            job=self._job(),
-            folder=str(folder),
-            nprocs=self._nprocs,
-            timeout_s=self._spec.timeout,
-            host=socket.gethostname(),
-            controller=os.getpid(),
-            launcher=launcher.words[0],
-        )
-        order_file = folder / "order.json"
-        order_file.write_text(json.dumps(order.as_dict()), encoding="utf-8")
+    def _order(self, folder: Path) -> JobOrder:
+        launcher = session_launcher(self.config)
+        if isinstance(launcher, str):
+            pytest.skip(launcher)
+        ranks = Ranks(self._nprocs, launcher)
         return JobOrder(
             launcher=launcher,
             nprocs=self._nprocs,
-            command=(sys.executable, "-P", os.fspath(boot.__file__), str(order_file)),
+            command=write_order(ranks, self._job(), folder, self._spec.timeout),
             folder=folder,
             cwd=str(self.config.invocation_params.dir),
             env=os.environ,
@@ -103,8 +80,6 @@ class MpiItem(pytest.Item):
             sys_path=tuple(sys.path),
             pytest_args=(
                 *session_arguments(config),
-                "-p",
-                "no:faulthandler",  # stacks go into a file
                 "--rootdir",
                 root,
                 *(("-c", str(config.rootpath / ini)) if ini else ()),

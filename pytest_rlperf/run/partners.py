@@ -10,7 +10,7 @@ from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.kernel_plan import with_kernels
-from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
+from pytest_rlperf.model.block import Block, LogRatios, RankFacts, Reference, SideBlock
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 
@@ -206,4 +206,9 @@ def side_block(facts: Facts, plan: Plan) -> SideBlock:
         calls=plan.calls,
         work=facts["work"],
         preempted=facts["preempted"],
+        ranks=_ranks(facts.get("ranks")),
     )
+
+
+def _ranks(facts: Facts | None) -> RankFacts | None:
+    return None if facts is None else RankFacts(**{name: tuple(v) for name, v in facts.items()})

@@ -12,9 +12,11 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.adoption import uses_benchmark
-from pytest_rlperf.markers import MARKER
+from pytest_rlperf.fixtures import MPI_FIXTURE
+from pytest_rlperf.markers import MARKER, MPI_MARKER
 
-FIXTURE = "rlperf"
+FIXTURES = frozenset({"rlperf", MPI_FIXTURE})
+MARKERS = (MARKER, MPI_MARKER)
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
 )  # fmt: skip
@@ -23,9 +25,15 @@ NARROWING = (
 
 def is_performance_test(item: pytest.Item) -> bool:
     """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
-    if FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker(MARKER):
+    if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
         return True
-    return uses_benchmark(item)
+    return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
+
+
+def nprocs_of(item: pytest.Item) -> int:
+    """Ranks that the test needs; 0: none."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get(MPI_FIXTURE, 0) if callspec else 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,9 @@ from pytest_rlperf.measure.blocks import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
 from pytest_rlperf.run.handing_on import plain_options, relative_inipath, session_arguments
+from pytest_rlperf.run.launching import session_launcher
 from pytest_rlperf.run.partners import Kernels, Partner
+from pytest_rlperf.run.selection import nprocs_of
 
 
 @contextmanager
@@ -52,6 +54,7 @@ def staged(
                 cores=cores,
                 seed=random.SystemRandom().randrange(2**32),
                 token=secrets.token_hex(8),
+                launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
                 shaken=isinstance(partner, Kernels) and partner.saving,
             )
             yield stage, () if tree is None else tree.notices

@@ -5,12 +5,13 @@ from dataclasses import dataclass, field
 
 from pytest_rlperf.judge.decide import Decision
 from pytest_rlperf.judge.verdicts import Ended
-from pytest_rlperf.measure.pair import SideRun, State
 from pytest_rlperf.measure.planning import block_seconds
+from pytest_rlperf.measure.side import SideRun, State
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Failure
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.report.ranks import render_job, render_outputs
 
 UNMEASURED = (
     "this test returned without calling the rlperf or benchmark fixture, so there is nothing to "
@@ -30,6 +31,7 @@ class Benchmark:
     spec: Spec
     source_hash: str
     repeat_command: str
+    nprocs: int = 0  # ranks of its jobs; 0: it is no MPI test
 
 
 @dataclass(slots=True)
@@ -91,10 +93,16 @@ class Track:
         elif head.state is State.UNMEASURED:
             self.failure = Failure(UNMEASURED)
         elif head.state not in (State.RAN, State.ABANDONED):
-            self.failure = Failure(head.text, head.sections)
+            self.failure = self._failure(head)
         elif self.open and any(run.facts is None for run in runs):
             self.failure = Failure(CAUGHT)
         return self.open
+
+    def _failure(self, head: SideRun) -> Failure:
+        if head.job is None:
+            return Failure(head.text, head.sections)
+        text = render_job(head.job, self.benchmark.repeat_command)
+        return Failure(text, tuple(render_outputs(head.job)))
 
 
 def _without_last_words(run: SideRun) -> str:

@@ -59,6 +59,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "work": {},
         "repeat_command": "pytest --rlperf test_a.py::test_a",
         "first_call_ns": None,
+        "ranks": None,
         "imported": {"head": {"lib": "/head/lib.py"}},
     }
 

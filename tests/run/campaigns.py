@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
-from pytest_rlperf.measure.pair import SideRun, State
+from pytest_rlperf.measure.side import SideRun, State
 from pytest_rlperf.model.plan import Scouted
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import TestResult

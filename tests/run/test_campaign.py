@@ -1,7 +1,7 @@
 """The loop of a run: what is scouted, measured, decided, and kept of an interrupted one."""
 
 from pytest_rlperf.judge.decide import LOOKS
-from pytest_rlperf.measure.pair import State
+from pytest_rlperf.measure.side import State
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.partners import SOLO_BLOCKS, Alone
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rlperf.measure.pair import SideRun, State
+from pytest_rlperf.measure.side import SideRun, State
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.track import CAUGHT, UNMEASURED, Benchmark, Track

@@ -38,6 +38,7 @@ class MpiJob:
         self._argv = job_argv(order.launcher, order.nprocs, order.command)
         self._begun = time.monotonic()
         self._over = False
+        self.left: tuple[int, ...] = ()  # processes that would not end
         self.process = Process(
             self._argv,
             env=job_environment(order.env, self.token),
@@ -46,6 +47,14 @@ class MpiJob:
             fds=(),
             log=order.folder / "launcher.log",
         )
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return tuple(self._argv)
+
+    @property
+    def ended(self) -> bool:
+        return self.process.ended
 
     @property
     def folder(self) -> Path:
@@ -65,23 +74,23 @@ class MpiJob:
         exits = read_exits(folder, nprocs)
         ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None)
         seconds = time.monotonic() - self._begun
-        left = self.end()
+        self.end()
         return JobEnd(
             ranks=ranks,
-            command=tuple(self._argv),
+            command=self.command,
             seconds=seconds,
             timeout_s=timeout_s,
             status=self.process.status or 0,
             launcher_output=self.process.output_tail(),
-            left=tuple(left),
+            left=self.left,
         )
 
-    def end(self) -> list[int]:
-        """Returns the ids of processes that would not end. A second call does nothing."""
+    def end(self, grace_s: float = 0.0) -> None:
+        """Those told to stop get some time for it. A second call does nothing."""
         if self._over:
-            return []
-        if not self.process.ended:
+            return
+        if not self.process.wait(grace_s):
             self.process.terminate()
         self.process.end(TERM_S)
         self._over = True
-        return end_marked(self.token, JOB)
+        self.left = tuple(end_marked(self.token, JOB))

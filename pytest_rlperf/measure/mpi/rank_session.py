@@ -38,8 +38,9 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
     order = RankOrder.from_dict(data)
     stacks = files.path("stacks").open("w", encoding="utf-8")
     faulthandler.enable(stacks)
-    late_s = max(order.timeout_s - STACKS_S, order.timeout_s / 2)
-    faulthandler.dump_traceback_later(late_s, file=stacks)
+    if order.socket is None:  # else the controller asks
+        late_s = max(order.timeout_s - STACKS_S, order.timeout_s / 2)
+        faulthandler.dump_traceback_later(late_s, file=stacks)
     files.write_phase(Phase.INIT)
     from mpi4py import MPI
 
@@ -48,12 +49,23 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
         files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
         return 1
     files.write_phase(Phase.COLLECT)
-    status = pytest.main(list(order.job.pytest_args), plugins=[RankSession(order, files, here)])
+    status = _measure(order, files, here) if order.socket else _run(order, files, here)
     files.write_phase(Phase.FINALIZE)
     if not MPI.Is_finalized():
         MPI.Finalize()
     files.write_phase(Phase.DONE)
     return int(status != 0)
+
+
+def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
+    plugins = [RankSession(order, files, here), PhaseMarks(files)]
+    return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
+
+
+def _measure(order: RankOrder, files: RankFiles, here: Here) -> int:
+    from pytest_rlperf.measure.mpi.rank_worker import work_as_rank
+
+    return work_as_rank(order, files, here)
 
 
 def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
@@ -65,6 +77,28 @@ def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
 
 def _failed(text: str, when: str = "") -> dict[str, str]:
     return {"outcome": RankOutcome.FAILED.value, "when": when, "text": text}
+
+
+class PhaseMarks:
+    """The pytest plugin that keeps on disk how far a test of this rank has come."""
+
+    def __init__(self, files: RankFiles) -> None:
+        self._files = files
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        self._files.write_phase(Phase.SETUP)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        self._files.write_phase(Phase.CALL)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        self._files.write_phase(Phase.TEARDOWN)
+        return (yield)
 
 
 class RankSession:
@@ -94,21 +128,6 @@ class RankSession:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         if not session.items and not session.testsfailed:
             self._fail(f"{self._order.job.nodeids[0]} was not collected", "collect")
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self) -> Iterator[None]:
-        self._files.write_phase(Phase.SETUP)
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self) -> Iterator[None]:
-        self._files.write_phase(Phase.CALL)
-        return (yield)
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self) -> Iterator[None]:
-        self._files.write_phase(Phase.TEARDOWN)
-        return (yield)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:

@@ -1,0 +1,48 @@
+"""From what the ranks of a job say of a test to what is said of the job."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+Facts = Mapping[str, Any]
+
+
+def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
+    """Of scouts, who agree but for their counts, of slices, or of the reference kernels."""
+    merged = dict(ranks[0])
+    if "work" in merged:
+        merged["work"] = summed_work([facts["work"] for facts in ranks])
+    if "unit_ns" in merged:
+        merged["unit_ns"] = {n: max(f["unit_ns"][n] for f in ranks) for n in merged["unit_ns"]}
+    if "own_ns" in merged:
+        merged |= _slices(ranks)
+    if "kernel_ns" in merged:
+        every = [facts["kernel_ns"] for facts in ranks]
+        merged["kernel_ns"] = {n: slowest([k[n] for k in every]) for n in merged["kernel_ns"]}
+    if "communication" in merged:
+        merged["ranks"] = {
+            "own_ns": [math.fsum(facts["own_ns"]) for facts in ranks],
+            "communication": [facts["communication"] for facts in ranks],
+            "peak_bytes": [facts["peak_bytes"] for facts in ranks],
+        }
+    return merged
+
+
+def _slices(ranks: Sequence[Facts]) -> dict[str, Any]:
+    return {
+        "own_ns": slowest([facts["own_ns"] for facts in ranks]),
+        "wall_ns": slowest([facts["wall_ns"] for facts in ranks]),
+        "cpu_ns": [sum(times) for times in zip(*(f["cpu_ns"] for f in ranks), strict=True)],
+        "preempted": sum(facts["preempted"] for facts in ranks),
+    }
+
+
+def slowest(ranks: Sequence[Sequence[int]]) -> list[int]:
+    """Of each slice the longest time."""
+    return [max(times) for times in zip(*ranks, strict=True)]
+
+
+def summed_work(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """What all ranks did together."""
+    names = dict.fromkeys(name for each in counts for name in each)
+    return {name: math.fsum(each.get(name, 0.0) for each in counts) for name in names}

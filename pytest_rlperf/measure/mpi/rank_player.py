@@ -1,0 +1,40 @@
+"""One rank's part in a benchmark of a whole job."""
+
+from typing import Any
+
+from pytest_rlperf.launch.channel import Channel
+from pytest_rlperf.measure.clock import Clock
+from pytest_rlperf.measure.loop import Calls
+from pytest_rlperf.measure.mpi.rank_clock import RankClock
+from pytest_rlperf.measure.mpi.rank_scout import scout_ranks
+from pytest_rlperf.measure.player import Assignment, Player, Work, counts
+from pytest_rlperf.measure.rounds import Rounds
+from pytest_rlperf.measure.turns import Baton
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
+
+class RankPlayer(Player):
+    """Takes turns with the same rank of the other side; the slices of its job begin together."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        clock: Clock,
+        side: int,
+        baton: Baton,
+        slowdown: float,
+        world: Any,
+    ) -> None:
+        super().__init__(channel, RankClock(clock, world), side, baton, slowdown)
+        self._world = world
+
+    def _play(
+        self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
+    ) -> Any:
+        if assignment.plan is not None:
+            return self._play_block(assignment, assignment.plan, calls, work, steps)
+        assert isinstance(calls, Calls)  # the fixture makes no others
+        seen, result = scout_ranks(calls, self._clock, self._world)
+        self._say("scouted", **seen, work=counts(work, result), steps=steps)
+        return result
