@@ -13,7 +13,7 @@ from rl_impls.runtimes import Every, Validation, run
 from rl_impls.runtimes.parallel import ParallelRuntime
 from rl_impls.runtimes.placement import MOST_BY_DEFAULT, cap_threads, default_processes
 from rl_impls.tabular import LEARNERS
-from rl_impls.tabular.evaluate import evaluate
+from rl_impls.tabular.evaluate import Evaluation, evaluate
 from tests.rl_impls.runtimes.games import player, tictactoe
 
 
@@ -35,7 +35,8 @@ def test_a_run_with_hooks_and_ticks_makes_exactly_its_steps_and_goes_on_from_the
     learner = player("sparse")
     learner.train(tictactoe(seed=0), 3_000)
     before = evaluate(learner, tictactoe(seed=0), 2_000).mean_return
-    told, ticks = [], []
+    told: list[Evaluation] = []
+    ticks: list[int] = []
     validation = Validation(
         Every(7_000), tictactoe(seed=5), 2_000, lambda progress, played: told.append(played)
     )
@@ -84,7 +85,7 @@ def test_the_default_is_a_process_for_each_core_and_four_at_most():
 
 
 def test_threads_of_blas_are_capped():
-    from threadpoolctl import threadpool_info
+    from threadpoolctl import threadpool_info  # type: ignore[import-untyped]
 
     with cap_threads(1):
         assert all(pool["num_threads"] == 1 for pool in threadpool_info())

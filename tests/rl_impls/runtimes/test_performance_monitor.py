@@ -25,8 +25,9 @@ def test_reports_are_about_the_time_since_the_last_one():
     monitor = PerformanceMonitor(
         Every(100), told.append, clock=lambda: next(times), usage=lambda: next(usages)
     )
-    monitor(Progress(Training(100, 0, 0.0), 2.0), None)
-    monitor(Progress(Training(300, 0, 0.0), 3.0), None)
+    runtime = SerialRuntime(player(), tictactoe(seed=0))
+    monitor(Progress(Training(100, 0, 0.0), 2.0), runtime)
+    monitor(Progress(Training(300, 0, 0.0), 3.0), runtime)
     assert told == [Performance(100, 50.0, 50.0, 70), Performance(300, 200.0, 200.0, 80)]
 
 
