@@ -53,6 +53,11 @@ class Case:
         return self.requirement.exempt if self.requirement else frozenset()
 
 
+def _ranked(name: str, title: str, requirement: Requirement, change: Change) -> Case:
+    budget_s = int(3 * SECONDS_A_VERDICT_OF_RANKS)
+    return Case(name, title, 100, requirement, suite="mpi", change=change, budget_s=budget_s)
+
+
 def _small(name: str, title: str, requirement: Requirement, suite: str, change: Change) -> Case:
     return Case(
         name,
@@ -66,6 +71,7 @@ def _small(name: str, title: str, requirement: Requirement, suite: str, change: 
 
 
 SECONDS_A_VERDICT = 10.0
+SECONDS_A_VERDICT_OF_RANKS = 15.0
 SMALL_SUITE_VERDICTS = 60
 # Three tests with calls of 0.5 s, or in two processes: the default of the gate.
 SMALL_SUITE_BUDGET_S = 300
@@ -80,6 +86,8 @@ CAUGHT = Requirement(regressed_min=0.99, seconds_max=SECONDS_A_VERDICT)
 # No time is set for suites of fewer than ten tests.
 QUIET_SMALL = replace(QUIET, seconds_max=None)
 CAUGHT_SMALL = replace(CAUGHT, seconds_max=None)
+QUIET_RANKS = Requirement(regressed_max=0.0, seconds_max=SECONDS_A_VERDICT_OF_RANKS)
+CAUGHT_RANKS = Requirement(regressed_min=0.99, seconds_max=SECONDS_A_VERDICT_OF_RANKS)
 # Memory-bound time depends on layout: its figure for the finer threshold is stated only.
 CAUGHT_FINE = Requirement(
     regressed_min=0.95, seconds_max=SECONDS_A_VERDICT, exempt=frozenset({"memory"})
@@ -99,6 +107,8 @@ CASES = (
     _small("long-plus10", "0.5 s a call, +10 %", CAUGHT_SMALL, "long", TEN),
     _small("processes-aa", "two processes, A/A", QUIET_SMALL, "processes", Change()),
     _small("processes-plus10", "two processes, +10 %", CAUGHT_SMALL, "processes", TEN),
+    _ranked("mpi-aa", "two MPI ranks, A/A", QUIET_RANKS, Change()),
+    _ranked("mpi-plus10", "two MPI ranks, +10 %", CAUGHT_RANKS, TEN),
     Case("benchmark-aa", "A/A at 5 %", 100, None, tool=PYTEST_BENCHMARK),
     Case("benchmark-plus10", "+10 % at 5 %", 100, None, tool=PYTEST_BENCHMARK, change=TEN),
 )

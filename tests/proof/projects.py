@@ -22,15 +22,18 @@ VARIANTS = ("plain", "unused", "path", "bytecode")
 
 @dataclass(frozen=True)
 class Workload:
-    """The tests of one suite; ``scale`` lengthens each unit, ``paired`` adds a second process."""
+    """The tests of one suite; ``scale`` lengthens each unit, ``paired`` adds a second process,
+    ``ranks`` makes each call that of an MPI job."""
 
     works: tuple[str, ...]
     scale: int = 1
     paired: bool = False
+    ranks: int = 0
 
     @property
     def tests(self) -> tuple[str, ...]:
-        return tuple(f"test_{work}" for work in self.works)
+        size = f"[nprocs={self.ranks}]" if self.ranks else ""
+        return tuple(f"test_{work}{size}" for work in self.works)
 
 
 ONE_OF_EACH_KIND = ("interpreter_sum", "blas_96", "memory_gather_32")
@@ -52,6 +55,7 @@ WORKLOADS = {
     ),
     "long": Workload(ONE_OF_EACH_KIND, scale=50),
     "processes": Workload(ONE_OF_EACH_KIND, paired=True),
+    "mpi": Workload(ONE_OF_EACH_KIND, ranks=2),
 }
 
 
@@ -97,6 +101,8 @@ def render_config(scale: int, change: Change) -> str:
 
 def render_tests(workload: Workload, fixture: str) -> str:
     """A test file in which each work is called through ``fixture``."""
+    if workload.ranks:
+        return RANKED_HEAD + "".join(map(_render_ranked_test, workload.works))
     head = "from proofwork import make\n"
     return head + "".join(_render_test(work, workload.paired, fixture) for work in workload.works)
 
@@ -105,6 +111,21 @@ def _render_test(work: str, paired: bool, fixture: str) -> str:
     if not paired:
         return f'\n\ndef test_{work}({fixture}):\n    {fixture}(make("{work}"))\n'
     return f'\n\ndef test_{work}({fixture}, make_pair):\n    {fixture}(make_pair("{work}"))\n'
+
+
+RANKED_HEAD = """\
+from proofwork import make
+
+
+def call(work, comm):
+    return comm.allreduce(work())
+"""
+
+
+def _render_ranked_test(work: str) -> str:
+    return (
+        f'\n\ndef test_{work}(rlperf_mpi):\n    rlperf_mpi(call, make("{work}"), rlperf_mpi.comm)\n'
+    )
 
 
 CONFTEST = """\

@@ -134,3 +134,11 @@ def test_gate_and_benchmark_have_the_same_tests(tmp_path: Path) -> None:
 def test_a_suite_has_ten_tests_of_three_kinds() -> None:
     kinds = [kind_of(f"{PERF_FILE}::{test}") for test in WORKLOADS["suite"].tests]
     assert sorted(kinds) == ["blas"] * 3 + ["interpreter"] * 4 + ["memory"] * 3
+
+
+def test_the_suite_of_ranks_meets_in_every_call(tmp_path: Path):
+    project = build(tmp_path, WORKLOADS["mpi"], Change(), "plain", seed=0)
+    text = (project.root / PERF_FILE).read_text(encoding="utf-8")
+    assert project.workload.tests[0] == "test_interpreter_sum[nprocs=2]"
+    assert "def test_interpreter_sum(rlperf_mpi):" in text
+    assert "comm.allreduce(work())" in text
