@@ -15,7 +15,7 @@ from rl_impls.tabular import LEARNERS, QLearner
 
 tictactoe = partial(make_tabular, "TicTacToe-v0")
 # About 10 ms a call each, of one process.
-STEPS = {"list": 2_000, "sparse": 2_000, "compiled": 300_000}
+STEPS = {"list": 2_000, "compiled": 300_000}
 
 
 def player(name: str) -> QLearner:

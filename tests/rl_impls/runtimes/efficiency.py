@@ -4,9 +4,9 @@ Each round trains in two processes that share their table (parallel), in two tha
 each other (apart), and in one of the latter alone, in random order. All processes live from the
 first round to the last. A ratio is the median over rounds of the ratio inside a round.
 
-parallel / apart is the price of sharing: "apart" is done when the slower process is. "apart, summed"
-adds the speeds of both, as if neither ever waited: no way of sharing a number of steps reaches it on
-a noisy machine. parallel / (2 x alone) is the raw efficiency, which also holds what two busy cores
+parallel / apart is the price of sharing; "apart" is done when the slower one is. "apart, summed"
+adds the speeds of both, as if neither ever waited: a noisy machine lets no division of a number of
+steps reach it. parallel / (2 x alone) is the raw efficiency, which also holds what two busy cores
 take from each other.
 """
 
