@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 # The last pieces become small; below this part of a whole one, merging costs more than it saves.
-SMALLEST_PIECE: Final = 1 / 16
+SMALLEST_PIECE: Final = 1 / 32
 
 
 def shares(total: int, speeds: Sequence[float]) -> list[int]:

@@ -31,8 +31,8 @@ from rl_impls.tabular.training import Training, check_count
 
 SPAWNING: Final = multiprocessing.get_context("spawn")
 STEPS_PER_SYNC: Final = 1_000
-# Compiled code makes a thousand steps in 30 microseconds, and a merge takes some hundred.
-STEPS_PER_SYNC_COMPILED: Final = 1_000_000
+# Compiled code makes a thousand steps in 30 microseconds, and a merge takes half a millisecond.
+STEPS_PER_SYNC_COMPILED: Final = 2_000_000
 TICK_S: Final = 0.1
 # For workers to finish the piece they are at; then they are killed.
 GRACE_S: Final = 5.0
