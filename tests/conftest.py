@@ -1,4 +1,9 @@
 """What every test may use."""
 
+import signal
+
 # Runs pytest inside a test, for the tests of the plugin itself.
 pytest_plugins = ["pytester"]
+
+# A process that a script starts in its background ignores Ctrl+C, and so does all that it starts.
+signal.signal(signal.SIGINT, signal.default_int_handler)

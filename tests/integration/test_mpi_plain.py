@@ -2,6 +2,8 @@
 
 import json
 import re
+import sys
+from pathlib import Path
 
 import pytest
 
@@ -179,10 +181,11 @@ def test_what_cannot_be_obeyed_is_one_sentence(
 
 def test_a_launcher_of_ones_own_is_used(workshop: Workshop):
     project = workshop.plain("mpi-template")
+    mpiexec = Path(sys.executable).with_name("mpiexec")
     project.write(
         {
             "test_a.py": "def test_a(rlperf_mpi):\n    assert rlperf_mpi.size == 2\n",
-            "pytest.ini": "[pytest]\nrlperf_mpi_launcher = env MINE=1 mpiexec -n {nprocs}\n",
+            "pytest.ini": f"[pytest]\nrlperf_mpi_launcher = env MINE=1 {mpiexec} -n {{nprocs}}\n",
         }
     )
     assert "1 passed" in project.run(json_result=False).text

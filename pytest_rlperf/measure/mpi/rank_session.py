@@ -2,6 +2,7 @@
 
 import faulthandler
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -140,6 +141,9 @@ class RankSession:
             self._report({"outcome": RankOutcome.PASSED.value, "when": "", "text": ""})
 
     def _report(self, report: Mapping[str, Any]) -> None:
+        """Whoever reads it may end this process, and what the test printed would be lost."""
+        sys.stdout.flush()
+        sys.stderr.flush()
         self._files.write_report(report)
 
     def _fail(self, text: str, when: str) -> None:
