@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from rl_impls.envs.model import Actions, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.rows import best_action, best_value
 
 
 class ListQLearning(QLearner):
@@ -22,11 +23,7 @@ class ListQLearning(QLearner):
         self.q = [[0.0] * n_actions for _ in range(n_states)]
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
-        row = self.q[s_t]
-        if legal_t is None:
-            return row.index(max(row))
-        values = [row[a] for a in legal_t]
-        return legal_t[values.index(max(values))]
+        return best_action(self.q[s_t], legal_t)
 
     def learn(
         self,
@@ -40,9 +37,7 @@ class ListQLearning(QLearner):
     ) -> None:
         target = r_t
         if not terminated:
-            row = self.q[s_t]
-            values = row if legal_t is None else [row[a] for a in legal_t]
-            target += self._discount * max(values, default=0.0)
+            target += self._discount * best_value(self.q[s_t], legal_t)
         row = self.q[s_tm1]
         row[a_tm1] += self.alpha * (target - row[a_tm1])
         self.count_steps()

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from rl_impls.envs.model import Actions, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.rows import best_action, best_value
 
 
 class SparseQLearning(QLearner):
@@ -32,11 +33,7 @@ class SparseQLearning(QLearner):
         return len(self._stored)
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
-        row = self._stored.get(s_t, self._zeros)
-        if legal_t is None:
-            return row.index(max(row))
-        values = [row[a] for a in legal_t]
-        return legal_t[values.index(max(values))]
+        return best_action(self._stored.get(s_t, self._zeros), legal_t)
 
     def learn(
         self,
@@ -51,8 +48,7 @@ class SparseQLearning(QLearner):
         target = r_t
         if not terminated:
             row = self._stored.get(s_t, self._zeros)
-            values = row if legal_t is None else [row[a] for a in legal_t]
-            target += self._discount * max(values, default=0.0)
+            target += self._discount * best_value(row, legal_t)
         stored = self._stored.get(s_tm1)
         if stored is None:
             stored = self._stored[s_tm1] = self._zeros[:]
