@@ -22,6 +22,10 @@ SLEEPY_POOLS = {
     "OPENBLAS_THREAD_TIMEOUT": "4",
 }
 
+HUGE_PAGES = "NUMPY_MADVISE_HUGEPAGE"
+"""Off unless the user says otherwise: how much of an array lies in huge pages depends on where it
+happens to begin. Blocks of a random gather over 8 MB spread by 7 % with them, by 1.5 % without."""
+
 SCRUBBED = frozenset({"PYTHONDONTWRITEBYTECODE", "PYTHONSAFEPATH", "PYTHONHASHSEED"})
 SCRUBBED_PREFIXES = ("COV_CORE_", "COVERAGE_PROCESS", "PYTEST_")
 """Coverage would trace the slices; pytest's own variables belong to the outer session."""
@@ -47,6 +51,7 @@ def worker_environment(
     env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
     env.update(dict.fromkeys(THREAD_COUNTS, str(threads)))
     env.update(SLEEPY_POOLS)
+    env.setdefault(HUGE_PAGES, "0")
     env["PYTHONHASHSEED"] = str(hash_seed)
     # Bytecode and compiled kernels are kept by the path of their source, so each tree has its
     # own, both sides in the same state, and the user's folders stay clean.

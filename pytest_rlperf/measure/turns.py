@@ -116,7 +116,7 @@ def run_together(
     would run faster than the part before it, and a change would read too small.
     """
     rng = random.Random(seed)
-    filler = bytearray(FILLER_BYTES)
+    filler = bytearray(b"\2") * FILLER_BYTES  # zeros would be one page, over and over
     baton.hand_over()
     baton.wait()
     for _ in range(pairs):

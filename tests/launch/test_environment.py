@@ -6,7 +6,13 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.launch.environment import PADDING, RUN, THREAD_COUNTS, worker_environment
+from pytest_rlperf.launch.environment import (
+    HUGE_PAGES,
+    PADDING,
+    RUN,
+    THREAD_COUNTS,
+    worker_environment,
+)
 
 
 def environment(inherited: dict[str, str] | None = None, **changes: Any) -> dict[str, str]:
@@ -55,6 +61,11 @@ def test_libraries_get_as_many_threads_as_the_test_asks_for(threads: int):
 
 def test_idle_thread_pools_sleep_whatever_the_user_set():
     assert environment({"OMP_WAIT_POLICY": "active"})["OMP_WAIT_POLICY"] == "passive"
+
+
+@pytest.mark.parametrize(("chosen", "kept"), [({}, "0"), ({HUGE_PAGES: "1"}, "1")])
+def test_huge_pages_are_off_unless_the_user_chose_them(chosen: dict[str, str], kept: str):
+    assert environment(chosen)[HUGE_PAGES] == kept
 
 
 def test_the_hash_seed_is_the_blocks():
