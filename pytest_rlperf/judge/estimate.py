@@ -45,10 +45,12 @@ class Estimate:
     freedom: int  # degrees of freedom of `error`
     blur: float = 0.0  # standard error of what is compared with, known beforehand
 
-    def bound(self, confidence: float) -> float:
-        """One-sided: the true value lies above it with probability 1 - `confidence`."""
+    def bound(self, confidence: float, most_blur: float = math.inf) -> float:
+        """One-sided: the true value lies above it with probability 1 - `confidence`; of the blur,
+        `most_blur` standard errors are reckoned with at most.
+        """
         of_blocks = t_quantile(confidence, self.freedom) * self.error
-        of_partner = NormalDist().inv_cdf(confidence) * self.blur
+        of_partner = min(abs(NormalDist().inv_cdf(confidence)), most_blur) * self.blur
         return self.mean + math.copysign(math.hypot(of_blocks, of_partner), confidence - 0.5)
 
     def excludes_zero(self, confidence: float) -> bool:

@@ -4,6 +4,7 @@ import math
 import random
 from collections import Counter
 from dataclasses import replace
+from statistics import NormalDist
 
 import pytest
 from hypothesis import given
@@ -320,7 +321,7 @@ def test_a_small_threshold_gets_one_more_look():
     ("change", "clear", "blurred"),
     [
         (0.00, Outcome.UNCHANGED, Outcome.INCONCLUSIVE),
-        (0.12, Outcome.REGRESSED, Outcome.INCONCLUSIVE),
+        (0.10, Outcome.REGRESSED, Outcome.INCONCLUSIVE),
         (0.50, Outcome.REGRESSED, Outcome.REGRESSED),
     ],
 )
@@ -330,6 +331,24 @@ def test_blur_takes_away_verdicts_that_no_number_of_blocks_gives_back(
     gate = Gate(0.05, blur=0.03)
     assert decide(blocks(change), GATE).outcome is clear
     assert decide(blocks(change), gate).outcome is blurred
+
+
+@given(change=st.floats(0.1, 1.0), blur=st.floats(0.001, 0.1))
+def test_what_is_called_against_a_blurred_baseline_lies_wholly_above_the_threshold(
+    change: float, blur: float
+):
+    decision = decide(blocks(change), Gate(0.05, blur=blur))
+    assert decision.interval is not None
+    assert decision.outcome is not Outcome.REGRESSED or decision.interval.low > 0.05
+
+
+@given(threshold=st.floats(0.001, 1.0), blur=st.floats(0.001, 0.1), tests=st.integers(1, 1000))
+def test_unchanged_code_is_called_for_its_blur_in_no_more_builds_than_allowed(
+    threshold: float, blur: float, tests: int
+):
+    gate = Gate(threshold, tests, blur)
+    to_be_called = gate.limit + gate.blur_errors * blur
+    assert tests * NormalDist(0.0, blur).cdf(-to_be_called) <= BUILD_LEVEL / 2 * 1.001
 
 
 def test_blur_raises_what_can_be_detected():
