@@ -117,6 +117,8 @@ class MeasuringSession:
         if self._run is not None:
             said = self._notices
             self._published = publish(self._run, code, said, self._settings, session.items)
+            if code == pytest.ExitCode.OK and not self._published.complete:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _exit_code(self, status: int) -> int:
         """`status` is pytest's own."""

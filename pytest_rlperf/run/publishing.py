@@ -1,8 +1,10 @@
 """Where a finished run is written: the files that were asked for, and GitHub where that runs it."""
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,7 @@ class Published:
 
     notices: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()  # lines that GitHub reads
+    complete: bool = True  # whether all files that were asked for are there
 
 
 def publish(
@@ -28,17 +31,31 @@ def publish(
     settings: Settings,
     items: Iterable[pytest.Item],
 ) -> Published:
+    """A file that cannot be written does not take the others with it, nor what was measured."""
     content = run_as_dict(run, exit_code)
-    if settings.json is not None:
-        write_json(settings.json, content)
-    if settings.report is not None:
-        write_report(settings.report, run, content, notices)
-    problem = write_job_summary(run, notices, os.environ)
+    tried = (
+        _problem(settings.json, partial(write_json, content=content)),
+        _problem(settings.report, partial(write_report, run=run, content=content, notices=notices)),
+    )
+    problems = [problem for problem in tried if problem is not None]
+    summary = write_job_summary(run, notices, os.environ)
     places = {item.nodeid: _place(item) for item in items}
     return Published(
-        notices=() if problem is None else (problem,),
+        notices=(*problems, *([] if summary is None else [summary])),
         annotations=tuple(render_annotations(run, places, os.environ)),
+        complete=not problems,
     )
+
+
+def _problem(path: Path | None, write: Callable[[Path], None]) -> str | None:
+    """The folder was writable when the run began; a disk can be full by now."""
+    if path is None:
+        return None
+    try:
+        write(path)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}; what it would have held stands above."
+    return None
 
 
 def _place(item: pytest.Item) -> Place:
