@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Self
 
 import pytest
 
@@ -22,6 +23,7 @@ INI = {
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
     "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
     "rlperf_baselines": "folder of the stored baselines, as --rlperf-baselines",
+    "rlperf_profile": "when to profile, as --rlperf-profile; off: never",
     "rlperf_json": "file for the result, as --rlperf-json",
     "rlperf_report": "folder for the report, as --rlperf-report",
     "rlperf_build": "shell command that builds a tree whose package is compiled",
@@ -42,6 +44,7 @@ LONE = (
     "category",
     "strict",
     "prove",
+    "profile",
     "json",
     "report",
 )
@@ -65,9 +68,38 @@ class Settings:
     categories: frozenset[str]
     strict: bool
     prove: bool
+    profile: "ProfileWish"
     json: Path | None
     report: Path | None
     build: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileWish:
+    """When both sides are profiled, and how closely."""
+
+    on_regression: bool = True
+    always: bool = False
+    lines: bool = False
+    function: str = ""  # whose lines are timed; empty: the one that is blamed most
+
+    @classmethod
+    def parse(cls, given: str | None) -> Self:
+        match (given or "").partition(":"):
+            case ("", "", ""):
+                return cls()
+            case ("off", "", ""):
+                return cls(on_regression=False)
+            case ("functions", "", ""):
+                return cls(always=True)
+            case ("line", "", ""):
+                return cls(always=True, lines=True)
+            case ("line", ":", function) if function:
+                return cls(always=True, lines=True, function=function)
+        raise UsageError(
+            f"--rlperf-profile={given} is no way to profile; write --rlperf-profile=functions, "
+            "line, line:FUNCTION or off."
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +171,14 @@ def add_options(parser: pytest.Parser) -> None:
         "made slower by 5%% and 10%%, and print how often it was wrong. Run it again to go on.",
     )
     group.addoption(
+        "--rlperf-profile",
+        metavar="HOW",
+        nargs="?",
+        const="functions",
+        help="Profile both sides, even where nothing regressed; line or line:FUNCTION adds the "
+        "time of single lines; off: not even a regression is profiled.",
+    )
+    group.addoption(
         "--rlperf-report", metavar="DIR", help="Write report.md and report.json into DIR."
     )
     group.addoption(
@@ -171,6 +211,7 @@ def read_settings(config: pytest.Config) -> Settings:
         categories=frozenset(categories),
         strict=bool(config.getini("rlperf_strict") if strict is None else strict),
         prove=bool(config.getoption("rlperf_prove")),
+        profile=ProfileWish.parse(_text(config, "profile")),
         json=None if json_file is None else checked_file(here / json_file),
         report=None if report is None else checked_folder(here / report),
         build=config.getini("rlperf_build") or None,

@@ -17,6 +17,7 @@ from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
 from pytest_rlperf.measure.pinning import pin_job
+from pytest_rlperf.measure.profiling.clock import ProfilingClock
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.slowed import RealTime, SlowedClock, Spender
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
@@ -144,13 +145,15 @@ class Player:
                 judged=wall_time if plan.wall else own_time,
                 apart_ns=plan.calls * overhead_ns,
             )
+        profiling = ProfilingClock(clock, plan) if plan.profile else None
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
         self._say("ready")
         if self._channel.receive()["do"] != "go":
             return calls.once()  # the partner cannot run this test, but its body goes on
-        slices, result, switches = self._slices(assignment, plan, calls, clock, rng)
+        watched = profiling or clock
+        slices, result, switches = self._slices(assignment, plan, calls, watched, rng)
         del alive
         self._say(
             "measured",
@@ -159,6 +162,7 @@ class Player:
             cpu_ns=[s.cpu_ns for s in slices],
             preempted=switches,
             **calls.facts(),
+            **({} if profiling is None else {"profile": profiling.facts()}),
             work=counts(work, result),
             steps=steps,
         )

@@ -4,6 +4,8 @@ from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any, Self
 
+from pytest_rlperf.model.profile import Profiling
+
 
 class Mode(StrEnum):
     """Who runs when."""
@@ -55,6 +57,8 @@ class Plan:
     exact: bool = False  # the test counts its calls: there must be neither more nor fewer
     kernels: tuple[tuple[str, int], ...] = ()  # the reference's, with their calls a round
     kernel_rounds: int = 1  # a slice: all kernels, each time in another order
+    profile: Profiling = Profiling.NOTHING  # what its slices are watched for; then none is judged
+    lines_of: str = ""  # the function whose lines are timed, `file:name` or a name alone
 
     def __post_init__(self) -> None:
         if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
@@ -66,4 +70,5 @@ class Plan:
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         kernels = tuple((name, calls) for name, calls in data.get("kernels", ()))
-        return cls(**{**data, "mode": Mode(data["mode"]), "kernels": kernels})
+        profile = Profiling(data.get("profile", ""))
+        return cls(**{**data, "mode": Mode(data["mode"]), "kernels": kernels, "profile": profile})

@@ -10,6 +10,7 @@ from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Verdict
+from pytest_rlperf.model.why import Explanation
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,7 @@ class TestResult:
     source_hash: str = ""
     repeat_command: str = ""
     imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
+    explanation: Explanation | None = None  # None: nobody asked why
 
     __test__ = False  # pytest: this is data, not a test
 

@@ -14,6 +14,7 @@ from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.report.rank_facts import rank_facts
+from pytest_rlperf.report.why import explanation_as_dict
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.result_file import SCHEMA
 
@@ -53,6 +54,7 @@ def _test(test: TestResult) -> dict[str, Any]:
         "ranks": rank_facts(test),
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "metrics": _metrics(test),
+        **({} if test.explanation is None else {"profile": explanation_as_dict(test.explanation)}),
     }
 
 

@@ -30,7 +30,9 @@ class ProgressLine:
         self._width = 0
 
     def show(self, progress: Progress) -> None:
-        line = render_progress(progress)
+        self.write(render_progress(progress))
+
+    def write(self, line: str) -> None:
         if self._live:
             line = line[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be erased
             self._stream.write("\r" + line.ljust(self._width))

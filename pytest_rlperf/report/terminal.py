@@ -9,6 +9,7 @@ from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
 from pytest_rlperf.report.columns import aligned
 from pytest_rlperf.report.evidence import is_cold, witnesses
+from pytest_rlperf.report.why import render_explanation
 
 ORDER = (
     Outcome.REGRESSED,
@@ -123,6 +124,8 @@ def render_failure(test: TestResult, against: str | None) -> str:
     if test.blocks:
         lines.append(f"  time a call: {render_values(test)}, {_measured_how(test)}")
         lines.append(f"  witnesses: {_witness_line(test)}")
+    if test.explanation is not None:
+        lines += render_explanation(test.explanation)
     lines.append(f"  repeat: {test.repeat_command}")
     return "\n".join(lines)
 

@@ -211,6 +211,7 @@ class Campaign:
             source_hash=b.source_hash,
             repeat_command=b.repeat_command,
             imported=track.imported,
+            explanation=track.explanation,
         )
 
     def _labels(self, track: Track) -> Iterator[str]:

@@ -1,14 +1,16 @@
 """What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
 
+import os
 import time
 from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
 
+from pytest_rlperf.launch.cache import cache_folder, digest
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve
-from pytest_rlperf.measure.blocks import Blocks
+from pytest_rlperf.measure.blocks import Blocks, Stage
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult
@@ -26,6 +28,7 @@ from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
 from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.selection import selected_scope
 from pytest_rlperf.run.staging import staged
+from pytest_rlperf.run.why import Profiler
 
 NOTHING_COMPARED = 6
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
@@ -77,6 +80,8 @@ class GateSession(MeasuringSession):
             interrupted = True
             try:
                 campaign.run()
+                if self._revision is not None:
+                    self._profiler(stage, line).explain(list(campaign.tracks.values()))
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
@@ -88,6 +93,10 @@ class GateSession(MeasuringSession):
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
+
+    def _profiler(self, stage: Stage, line: ProgressLine) -> Profiler:
+        own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
+        return Profiler(stage, self._settings.profile, self._settings.report or own, line.write)
 
     def _judged(self, run: RunResult) -> RunResult:
         """With whom it was compared, and what the project rules."""

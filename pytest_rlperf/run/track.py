@@ -11,6 +11,7 @@ from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Failure
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.why import Explanation
 from pytest_rlperf.report.ranks import render_job, render_outputs
 
 UNMEASURED = (
@@ -54,6 +55,7 @@ class Track:
     failure: Failure | None = None
     skipped: str | None = None
     imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    explanation: Explanation | None = None  # None: nobody asked why
 
     @property
     def block_s(self) -> float:

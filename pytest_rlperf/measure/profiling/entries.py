@@ -1,0 +1,105 @@
+"""From what cProfile lists to functions: named, without this package's own, with their natives.
+
+A function's time is that of its own code and of the native functions it calls. Comprehensions are
+part of the function they stand in, as they are from Python 3.12 on.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+import pytest_rlperf
+from pytest_rlperf.measure.profiling.overhead import Overhead
+from pytest_rlperf.model.profile import Native
+
+OWN_FOLDER = str(Path(pytest_rlperf.__file__).parent)
+OWN_LOOP = "<rlperf loop>"
+
+INNER = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr)>)+$")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
+OF_TYPE = re.compile(r"<built-in method (.+) of type object")
+BUILT_IN = re.compile(r"<built-in method (?:builtins\.)?(.+)>")
+
+Key = tuple[str, str]  # file as the interpreter knows it, qualified name
+
+
+class Entry(NamedTuple):
+    """One function in one slice."""
+
+    calls: int
+    own_ns: float
+    natives: Mapping[str, Native]
+    callees: Mapping[Key, int]
+
+
+NOTHING = Entry(0, 0.0, {}, {})
+
+
+def entries(stats: Iterable[Any], overhead: Overhead) -> dict[Key, Entry]:
+    """`stats` is what `cProfile.Profile.getstats` returns."""
+    found: dict[Key, Entry] = {}
+    for stat in stats:
+        if isinstance(stat.code, CodeType) and not is_own(stat.code.co_filename):
+            key = key_of(stat.code)
+            inner = key[1] != stat.code.co_qualname
+            found[key] = _added(found.get(key, NOTHING), _entry(stat, inner, overhead))
+    return found
+
+
+def key_of(code: CodeType) -> Key:
+    return code.co_filename, INNER.sub("", code.co_qualname)
+
+
+def is_own(file: str) -> bool:
+    """Whether it is this package that made the calls, and not the measured function."""
+    return file == OWN_LOOP or file.startswith(OWN_FOLDER)
+
+
+def native_name(description: str) -> str:
+    """`<method 'copy' of 'numpy.ndarray' objects>` → `numpy.ndarray.copy`."""
+    if found := METHOD.fullmatch(description):
+        return f"{found[2]}.{found[1]}"
+    if found := OF_TYPE.match(description):
+        return f"type.{found[1]}"
+    text = ADDRESS.sub("", description)
+    return found[1] if (found := BUILT_IN.fullmatch(text)) else text
+
+
+def _entry(stat: Any, inner: bool, overhead: Overhead) -> Entry:
+    natives: dict[str, Native] = {}
+    callees: Counter[Key] = Counter()
+    for sub in stat.calls or ():
+        if isinstance(sub.code, CodeType):
+            callees[key_of(sub.code)] += sub.callcount
+        else:
+            own_ns = _less(sub.inlinetime, sub.callcount * overhead.native_inside_ns)
+            name = native_name(sub.code)
+            natives[name] = _plus(natives.get(name), Native(sub.callcount, own_ns))
+    own_ns = _less(
+        stat.inlinetime,
+        stat.callcount * overhead.inside_ns
+        + callees.total() * overhead.outside_ns
+        + sum(native.calls for native in natives.values()) * overhead.native_outside_ns,
+    )
+    own_ns += sum(native.own_ns for native in natives.values())
+    return Entry(0 if inner else stat.callcount, own_ns, natives, callees)
+
+
+def _less(seconds: float, overhead_ns: float) -> float:
+    return max(0.0, seconds * 1e9 - overhead_ns)
+
+
+def _plus(one: Native | None, other: Native) -> Native:
+    return other if one is None else Native(one.calls + other.calls, one.own_ns + other.own_ns)
+
+
+def _added(one: Entry, other: Entry) -> Entry:
+    natives = dict(one.natives)
+    for name, native in other.natives.items():
+        natives[name] = _plus(natives.get(name), native)
+    callees = Counter(one.callees) + Counter(other.callees)
+    return Entry(one.calls + other.calls, one.own_ns + other.own_ns, natives, callees)

@@ -1,0 +1,78 @@
+"""What a profile of one side holds: plain data, as a worker sends it and a judge reads it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, NamedTuple, Self
+
+
+class Profiling(StrEnum):
+    """What the slices of a block are watched for."""
+
+    NOTHING = ""
+    FUNCTIONS = "functions"
+    LINES = "lines"
+
+
+class Function(NamedTuple):
+    """A function by its file, relative to the tree where it lies in it, and qualified name."""
+
+    file: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.name}"
+
+
+class Native(NamedTuple):
+    """A function without Python code, as one function called it."""
+
+    calls: int
+    own_ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cost:
+    """One function on one side: its own code and the native functions it calls, not the others."""
+
+    calls: int  # in all profiled slices together
+    typical_ns: float  # a call of the benchmark, by the median slice
+    mean_ns: float  # the same by the mean: it sees what only some slices spend
+    compiled: bool = False  # machine code under a Python name: nothing inside it is seen
+    caller: Function | None = None  # the one that calls it most
+    natives: Mapping[str, Native] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SideProfile:
+    """One side in one fresh process."""
+
+    functions: Mapping[Function, Cost]
+    calls: int  # of the benchmark, in the profiled slices
+    computing: float  # share of its time that it computes; the rest it waits
+    stacks: Mapping[tuple[str, ...], float] = field(default_factory=dict)  # ns a call, sampled
+
+    def total_ns(self, mean: bool) -> float:
+        return sum(cost.mean_ns if mean else cost.typical_ns for cost in self.functions.values())
+
+
+@dataclass(frozen=True, slots=True)
+class LineCost:
+    """One line of one function on one side, a call of the benchmark."""
+
+    hits: float
+    ns: float
+
+
+@dataclass(frozen=True, slots=True)
+class LineProfile:
+    """The lines of one function on one side in one process."""
+
+    first: int  # line number
+    source: Sequence[str]
+    lines: Mapping[int, LineCost]
+
+    @classmethod
+    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
+        lines = {int(number): LineCost(*cost) for number, cost in facts["lines"].items()}
+        return cls(facts["first"], tuple(facts["source"]), lines)

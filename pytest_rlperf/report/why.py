@@ -1,0 +1,145 @@
+"""What the profiles say about a change, for people and for programs."""
+
+import os
+from collections.abc import Iterator
+from typing import Any
+
+from pytest_rlperf.model.quantity import format_percent, format_time
+from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source
+from pytest_rlperf.report.columns import aligned
+
+WAITS_BELOW = 0.5
+"""Computing for less of its time than this, a test is said to wait."""
+
+
+def render_explanation(explanation: Explanation) -> list[str]:
+    lines = [f"  profile: {_summary(explanation)}"]
+    lines += [f"    {render_cause(cause)}" for cause in explanation.causes]
+    if explanation.graph is not None:
+        lines.append(f"  flame graph: {os.path.relpath(explanation.graph)}")
+    if explanation.lines is not None:
+        lines += _render_lines(explanation.lines)
+    return lines
+
+
+def _summary(explanation: Explanation) -> str:
+    parts = []
+    if explanation.change is not None:
+        parts.append(
+            f"{format_percent(explanation.change)} under the profiler, in {explanation.pairs} "
+            "pairs of processes"
+        )
+    if explanation.computing < WAITS_BELOW:
+        waiting = format_percent(1 - explanation.computing, signed=False)
+        parts.append(f"it waits for {waiting} of its time, in sleep, I/O or locks")
+    if explanation.note is not None:
+        parts.append(explanation.note)
+    return "; ".join(parts)
+
+
+def render_cause(cause: Cause) -> str:
+    """ "72 % of it in a.py:learn, calls 1.0x, time per call 1.4x"."""
+    parts = [f"{cause.share:.0%} of it in {_where(cause)}".replace("%", " %", 1)]
+    parts.append(f"calls {render_count(cause.calls)}")
+    if cause.time_ratio is not None:
+        parts.append(f"time per call {cause.time_ratio:.3g}x")
+    parts += [f"{name} {render_count(count)}" for name, count in cause.natives[:3]]
+    if cause.calls.changed and not cause.calls.base and cause.caller is not None:
+        parts.append(f"called by {cause.caller}")
+    evidence = _evidence(cause)
+    return ", ".join(parts) + (f"; {evidence}" if evidence else "")
+
+
+def _where(cause: Cause) -> str:
+    if not cause.inlined:
+        return str(cause.function)
+    return f"{' or '.join(map(str, cause.inlined))}, compiled into {cause.function}"
+
+
+def _evidence(cause: Cause) -> str:
+    if cause.inlined:
+        return "by its source, which changed: no profiler looks into compiled code"
+    return "its source changed" if cause.source is Source.CHANGED else ""
+
+
+def render_count(count: Count) -> str:
+    if count.changed:
+        return f"{_number(count.base)} → {_number(count.head)} (certain)"
+    if not count.base:
+        return f"{_number(count.base)} → {_number(count.head)}"
+    about = "" if count.certain else "about "
+    return f"{about}{count.head / count.base:.3g}x"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _render_lines(lines: Lines) -> Iterator[str]:
+    if not lines.lines:
+        yield (
+            f"  lines: {lines.function} did not run as Python code at head; name a function that "
+            "does with --rlperf-profile=line:FUNCTION"
+        )
+        return
+    yield f"  lines of {lines.function}, with what they call, a call of the test:"
+    rows = [["line", "hits", "base", "head", "source"], *map(_line_row, lines.lines)]
+    yield from (f"    {row}" for row in aligned(rows))
+
+
+def _line_row(line: ComparedLine) -> list[str]:
+    return [
+        "-" if line.number is None else str(line.number),
+        _number(line.hits) if line.hits else "",
+        "" if line.base_ns is None else format_time(line.base_ns),
+        "" if line.head_ns is None else format_time(line.head_ns),
+        line.text,
+    ]
+
+
+def explanation_as_dict(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "pairs": explanation.pairs,
+        "change": explanation.change,
+        "computing": explanation.computing,
+        "note": explanation.note,
+        "flame_graph": None if explanation.graph is None else str(explanation.graph),
+        "functions": [_cause_as_dict(cause) for cause in explanation.causes],
+        "lines": None if explanation.lines is None else _lines_as_dict(explanation.lines),
+    }
+
+
+def _cause_as_dict(cause: Cause) -> dict[str, Any]:
+    return {
+        "file": cause.function.file,
+        "function": cause.function.name,
+        "share": cause.share,
+        "change_ns": cause.change_ns,
+        "calls": _count_as_dict(cause.calls),
+        "time_ratio": cause.time_ratio,
+        "caller": None if cause.caller is None else str(cause.caller),
+        "native_calls": {name: _count_as_dict(count) for name, count in cause.natives},
+        "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
+        "compiled": cause.compiled,
+        "inlined": [str(function) for function in cause.inlined],
+    }
+
+
+def _count_as_dict(count: Count) -> dict[str, Any]:
+    return {"base": count.base, "head": count.head, "certain": count.certain}
+
+
+def _lines_as_dict(lines: Lines) -> dict[str, Any]:
+    return {
+        "function": lines.function,
+        "lines": [
+            {
+                "line": line.number,
+                "text": line.text,
+                "hits": line.hits,
+                "base_ns": line.base_ns,
+                "head_ns": line.head_ns,
+            }
+            for line in lines.lines
+        ],
+    }

@@ -1,0 +1,76 @@
+"""Adds to an explanation what the two trees' sources say of the functions it blames."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Self
+
+from pytest_rlperf.judge.sources import Module, Place, changed_functions, compiled_into
+from pytest_rlperf.model.profile import Function
+from pytest_rlperf.model.why import Cause, Explanation, Source
+
+Imported = Mapping[str, Mapping[str, str]]  # side → module → file
+
+
+@dataclass(frozen=True, slots=True)
+class Sources:
+    """The modules of the tree that a test imported."""
+
+    modules: Mapping[str, Module]  # head's
+    changed: Mapping[str, frozenset[str]]  # functions, by module
+    module_of: Mapping[str, str]  # file, relative to the tree → module
+    file_of: Mapping[str, str]
+
+    @classmethod
+    def read(cls, imported: Imported, tree: Path) -> Self:
+        heads, bases = (_modules(imported.get(side, {})) for side in ("head", "base"))
+        changed = {name: changed_functions(m, bases.get(name)) for name, m in heads.items()}
+        files = {
+            name: _relative(file, tree)
+            for name, file in imported.get("head", {}).items()
+            if name in heads
+        }
+        return cls(heads, changed, {file: name for name, file in files.items()}, files)
+
+    def place(self, function: Function) -> Place | None:
+        module = self.module_of.get(function.file)
+        return None if module is None else (module, function.name)
+
+    def function(self, place: Place) -> Function:
+        return Function(self.file_of[place[0]], place[1])
+
+
+def with_sources(
+    explanation: Explanation, sources: Sources, ran: Sequence[Function]
+) -> Explanation:
+    """`ran` are the functions that the profiler saw."""
+    places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
+    causes = tuple(_with_source(cause, sources, places) for cause in explanation.causes)
+    return replace(explanation, causes=causes)
+
+
+def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause:
+    place = sources.place(cause.function)
+    if place is None:
+        return cause
+    changed = place[1] in sources.changed[place[0]]
+    source = Source.CHANGED if changed else Source.SAME
+    if not cause.compiled or changed:
+        return replace(cause, source=source)
+    inlined = compiled_into(place, sources.modules, sources.changed, ran)
+    return replace(cause, source=source, inlined=tuple(map(sources.function, inlined)))
+
+
+def _modules(files: Mapping[str, str]) -> dict[str, Module]:
+    found = {}
+    for name, file in files.items():
+        try:
+            found[name] = Module(Path(file).read_text(encoding="utf-8"))
+        except (OSError, UnicodeDecodeError):  # compiled, or gone meanwhile
+            continue
+    return found
+
+
+def _relative(file: str, tree: Path) -> str:
+    path = Path(file)
+    return path.relative_to(tree).as_posix() if path.is_relative_to(tree) else file

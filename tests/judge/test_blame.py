@@ -1,0 +1,137 @@
+"""Who is blamed for a change, and who is not."""
+
+import random
+from collections.abc import Mapping
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.judge.blame import ProfiledPair, explain
+from pytest_rlperf.model.profile import Cost, Function, Native, SideProfile
+from tests.factories import examples
+
+LEARN, ACT, STEP = (Function("agent.py", name) for name in ("learn", "act", "step"))
+US = 1_000.0
+
+
+def profile(
+    costs: Mapping[Function, tuple[int, float]],
+    rng: random.Random | None = None,
+    spread: float = 0.0,
+    **fields: object,
+) -> SideProfile:
+    """Calls and microseconds of each function, in ten calls of the benchmark."""
+    rng = rng or random.Random(0)
+    functions = {}
+    for function, (calls, us) in costs.items():
+        ns = us * US * (1 + rng.gauss(0, spread))
+        functions[function] = Cost(10 * calls, ns, ns)
+    return SideProfile(functions, calls=10, computing=1.0, **fields)  # type: ignore[arg-type]
+
+
+def pairs(
+    base: Mapping[Function, tuple[int, float]],
+    head: Mapping[Function, tuple[int, float]],
+    *,
+    number: int = 6,
+    spread: float = 0.01,
+    seed: int = 1,
+) -> list[ProfiledPair]:
+    rng = random.Random(seed)
+    return [
+        ProfiledPair(profile(head, rng, spread), profile(base, rng, spread)) for _ in range(number)
+    ]
+
+
+BASE = {LEARN: (5, 100.0), ACT: (5, 100.0), STEP: (5, 50.0)}
+
+
+def test_the_function_that_takes_longer_is_blamed_with_its_share_and_ratios():
+    found = explain(pairs(BASE, {**BASE, LEARN: (5, 150.0)}), measured=0.2, by_mean=False)
+    assert [cause.function for cause in found.causes] == [LEARN]
+    cause = found.causes[0]
+    assert cause.share == pytest.approx(1.0, abs=0.1)
+    assert cause.time_ratio == pytest.approx(1.5, abs=0.03)
+    assert not cause.calls.changed
+    assert found.change == pytest.approx(0.2, abs=0.02)
+    assert found.note is None
+
+
+def test_who_accounts_for_most_comes_first():
+    head = {**BASE, ACT: (5, 140.0), LEARN: (5, 180.0)}
+    found = explain(pairs(BASE, head), measured=0.48, by_mean=False)
+    assert [cause.function for cause in found.causes] == [LEARN, ACT]
+    assert sum(cause.share for cause in found.causes) == pytest.approx(1.0, abs=0.1)
+
+
+def test_another_number_of_calls_is_certain_even_where_times_say_nothing():
+    head = {**BASE, STEP: (10, 60.0)}
+    found = explain(pairs(BASE, head, spread=0.3), measured=0.04, by_mean=False)
+    assert STEP in [cause.function for cause in found.causes]
+    count = next(c.calls for c in found.causes if c.function == STEP)
+    assert (count.base, count.head, count.certain) == (5, 10, True)
+
+
+def test_counts_that_differ_between_processes_of_a_side_are_not_certain():
+    made = pairs(BASE, {**BASE, LEARN: (9, 150.0)})
+    other = ProfiledPair(profile({**BASE, LEARN: (8, 150.0)}), profile(BASE))
+    found = explain([*made[:-1], other], measured=0.2, by_mean=False)
+    assert not found.causes[0].calls.certain
+
+
+def test_a_new_function_has_no_ratio():
+    new = Function("copy.py", "deepcopy")
+    found = explain(pairs(BASE, {**BASE, new: (5, 80.0)}), measured=0.3, by_mean=False)
+    assert found.causes[0].function == new
+    assert found.causes[0].time_ratio is None
+    assert found.causes[0].calls.base == 0
+
+
+def test_a_native_function_that_is_called_anew_is_told_with_its_caller():
+    def side(natives: Mapping[str, Native], ns: float) -> SideProfile:
+        return SideProfile({LEARN: Cost(10, ns, ns, natives=natives)}, calls=10, computing=1.0)
+
+    one = ProfiledPair(side({"numpy.ndarray.copy": Native(30, 50.0)}, 150.0), side({}, 100.0))
+    found = explain([one] * 6, measured=0.5, by_mean=False)
+    [(name, count)] = found.causes[0].natives
+    assert (name, count.base, count.head) == ("numpy.ndarray.copy", 0, 3)
+
+
+def test_a_change_that_the_profiler_does_not_see_is_not_explained():
+    found = explain(pairs(BASE, {**BASE, LEARN: (5, 110.0)}), measured=0.35, by_mean=False)
+    assert found.causes == ()
+    assert found.note is not None
+    assert "so it blames nobody" in found.note
+
+
+def test_what_only_some_slices_spend_is_seen_by_the_mean():
+    def side(mean_us: float) -> SideProfile:
+        return SideProfile({LEARN: Cost(10, 100 * US, mean_us * US)}, calls=10, computing=1.0)
+
+    made = [ProfiledPair(side(150.0 + n), side(100.0)) for n in range(6)]
+    assert explain(made, measured=0.5, by_mean=False).causes == ()
+    assert explain(made, measured=0.5, by_mean=True).causes[0].function == LEARN
+
+
+def test_two_pairs_are_too_few():
+    found = explain(pairs(BASE, BASE, number=2), measured=0.2, by_mean=False)
+    assert found.note == "only 2 pairs of processes could be profiled"
+
+
+def test_of_shares_that_outweigh_a_gain_elsewhere_none_is_above_the_whole():
+    head = {**BASE, LEARN: (5, 190.0), ACT: (5, 50.0)}
+    found = explain(pairs(BASE, head), measured=0.16, by_mean=False)
+    assert found.causes[0].function == LEARN
+    assert found.causes[0].share <= 1.0
+
+
+@examples
+@given(seed=st.integers(0, 10_000), spread=st.floats(0.0, 0.2))
+def test_code_compared_with_itself_rarely_blames_anybody(seed: int, spread: float):
+    """Rarely, not never: a bound has its doubt. So of thirty profiles at most one may."""
+    blamed = sum(
+        bool(explain(pairs(BASE, BASE, seed=31 * seed + n, spread=spread), None, False).causes)
+        for n in range(30)
+    )
+    assert blamed <= 2

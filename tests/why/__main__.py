@@ -1,0 +1,36 @@
+"""``python -m tests.why run`` asks the profiler for causes that are known, ``table`` prints what
+it said.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from pathlib import Path
+
+from .records import read
+from .run import ROOT, SAME_PROFILES, run
+from .table import render
+
+FILE = ROOT / "docs" / "proof" / "why.jsonl"
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.why", description=__doc__)
+    commands = parser.add_subparsers(dest="command", required=True)
+    for name in ("run", "table"):
+        command = commands.add_parser(name)
+        command.add_argument("--out", type=Path, default=FILE, help="JSON-lines file")
+        if name == "run":
+            command.add_argument("--same", type=int, default=SAME_PROFILES)
+            command.add_argument("--only", help="one slowdown, by name")
+    options = parser.parse_args(argv)
+    if options.command == "table":
+        print(render(read(options.out)), end="")
+    else:
+        run(options.out, options.same, options.only)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
