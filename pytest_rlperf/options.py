@@ -36,6 +36,7 @@ INI = {
 
 LONE = (
     "against",
+    "head",
     "save",
     "baseline",
     "baselines",
@@ -59,6 +60,7 @@ class Settings:
     """What the user asked for, checked."""
 
     against: str | None
+    head: str | None  # the revision to measure; None: the working tree
     save: str | None  # record a baseline of this name
     baseline: str | None  # name of the stored baseline to compare with; None: the default one
     baselines: Path  # folder of the stored baselines
@@ -123,6 +125,11 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-against",
         metavar="REF",
         help="Compare with this git revision; REF... is the merge base with it.",
+    )
+    group.addoption(
+        "--rlperf-head",
+        metavar="REF",
+        help="Measure this git revision instead of the working tree, whose tests are used.",
     )
     group.addoption(
         "--rlperf-save",
@@ -202,6 +209,7 @@ def read_settings(config: pytest.Config) -> Settings:
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
+        head=_head(config, against),
         save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
@@ -249,6 +257,13 @@ def _against(config: pytest.Config) -> str | None:
                 f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
             )
     return None if given and given != ["against"] else _text(config, "against")
+
+
+def _head(config: pytest.Config, against: str | None) -> str | None:
+    given: str | None = config.getoption("rlperf_head")
+    if given is not None and against is None:
+        raise UsageError(f"--rlperf-head={given} needs --rlperf-against to compare it with.")
+    return given
 
 
 def _save_name(config: pytest.Config) -> str | None:

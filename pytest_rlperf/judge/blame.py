@@ -12,6 +12,7 @@ or when it is called another number of times, in every process of one side alike
 estimate, and stated as certain.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
@@ -126,37 +127,41 @@ def _cause(profiles: _Profiles, function: Function) -> Cause:
     ratio = None
     if calls.base and calls.head and base_ns:
         ratio = (head_ns / calls.head) / (base_ns / calls.base)
-    last = heads[-1] if heads[-1] is not ABSENT else bases[-1]
     return Cause(
         function=function,
         share=0.0,
         change_ns=estimate(profiles.changes_ns(function)).mean,
         calls=calls,
         time_ratio=ratio,
-        caller=last.caller,
-        natives=tuple(_changed_natives(heads, bases, pairs)),
+        callees=tuple(_changed_callees(heads, bases, pairs)),
         compiled=any(cost.compiled for cost in heads),
     )
 
 
 def _count(
-    heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair], native: str = ""
+    heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair], callee: str = ""
 ) -> Count:
-    head = [_calls(c, native) / p.head.calls for c, p in zip(heads, pairs, strict=True)]
-    base = [_calls(c, native) / p.base.calls for c, p in zip(bases, pairs, strict=True)]
+    """Of calls of a function, or of those that it makes of `callee`."""
+    head = [_calls(c, callee) / p.head.calls for c, p in zip(heads, pairs, strict=True)]
+    base = [_calls(c, callee) / p.base.calls for c, p in zip(bases, pairs, strict=True)]
     return Count(_mean(base), _mean(head), certain=len(set(head)) == len(set(base)) == 1)
 
 
-def _calls(cost: Cost, native: str) -> int:
-    if not native:
+def _calls(cost: Cost, callee: str) -> int:
+    if not callee:
         return cost.calls
-    return cost.natives[native].calls if native in cost.natives else 0
+    return cost.callees[callee].calls if callee in cost.callees else 0
 
 
-def _changed_natives(
+def _changed_callees(
     heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair]
 ) -> Iterable[tuple[str, Count]]:
-    for name in sorted({name for cost in (*heads, *bases) for name in cost.natives}):
+    """Those that take most time first."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for cost in (*heads, *bases):
+        for name, callee in cost.callees.items():
+            spent[name] += callee.ns
+    for name in sorted(spent, key=spent.__getitem__, reverse=True):
         count = _count(heads, bases, pairs, name)
         if count.changed:
             yield name, count

@@ -44,6 +44,7 @@ class Stage:
     """Everything that stays the same over the blocks of a run."""
 
     sides: tuple[Side, ...]
+    home: Path  # top level of the tree that this process imports from
     import_roots: tuple[str, ...]
     sys_path: tuple[str, ...]
     pytest_args: tuple[str, ...]
@@ -241,7 +242,7 @@ class Blocks:
             root=str(side.root),
             cwd=str(side.cwd),
             tree=str(side.tree),
-            head_tree=str(stage.sides[0].tree),
+            head_tree=str(stage.home),
             import_roots=stage.import_roots,
             sys_path=stage.sys_path,
             pytest_args=(*stage.pytest_args, "--rootdir", str(side.root), *ini, *files),

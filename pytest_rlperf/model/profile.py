@@ -24,23 +24,23 @@ class Function(NamedTuple):
         return f"{self.file}:{self.name}"
 
 
-class Native(NamedTuple):
-    """A function without Python code, as one function called it."""
+class Callee(NamedTuple):
+    """What a function calls that is not the project's: a native function, or a library's."""
 
     calls: int
-    own_ns: float
+    ns: float  # in all profiled slices, with all that it called
 
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One function on one side: its own code and the native functions it calls, not the others."""
+    """One function on one side: its own code and what it calls outside of the project."""
 
     calls: int  # in all profiled slices together
     typical_ns: float  # a call of the benchmark, by the median slice
     mean_ns: float  # the same by the mean: it sees what only some slices spend
     compiled: bool = False  # machine code under a Python name: nothing inside it is seen
     caller: Function | None = None  # the one that calls it most
-    natives: Mapping[str, Native] = field(default_factory=dict)
+    callees: Mapping[str, Callee] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

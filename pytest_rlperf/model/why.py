@@ -37,8 +37,7 @@ class Cause:
     change_ns: float  # a call of the benchmark
     calls: Count
     time_ratio: float | None  # head's time per call of it over the base's; None: not called there
-    caller: Function | None = None
-    natives: tuple[tuple[str, Count], ...] = ()  # that it calls, where the count changed
+    callees: tuple[tuple[str, Count], ...] = ()  # outside of the project, where the count changed
     source: Source = Source.UNKNOWN
     compiled: bool = False
     inlined: tuple[Function, ...] = ()  # changed functions that were compiled into it

@@ -24,7 +24,7 @@ from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision
 from pytest_rlperf.run.reporting import report_tests
-from pytest_rlperf.run.staging import staged
+from pytest_rlperf.run.staging import Revisions, staged
 from pytest_rlperf.store.proof_file import proof_file, read
 
 
@@ -47,7 +47,7 @@ class ProofSession(MeasuringSession):
         partner = BaseRevision(s.threshold)
         state = working_state(self._config.rootpath, besides=s.baselines)
         subject = Subject(benchmarks, kinds_of(benchmarks, partner, facts), state, partner)
-        with staged(session, s, None, cores, partner) as (stage, _):
+        with staged(session, s, Revisions(), cores, partner) as (stage, _):
             rounds = Rounds(
                 subject,
                 stage,

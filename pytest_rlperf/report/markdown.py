@@ -13,6 +13,7 @@ from pytest_rlperf.report.proof import render_proof, render_proof_summary
 from pytest_rlperf.report.terminal import (
     WORDS,
     remarks,
+    render_explanations,
     render_failure,
     render_interval,
     render_summary,
@@ -40,6 +41,7 @@ def render_markdown(
         *(_table_row(row) for row in rows),
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
         *_kpis(run),
+        *_explanations(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
         *_section("Notes", [*_remarks(run, tests), *_vanished(run), *map(plain, notices)]),
         _facts(run.fingerprint),
@@ -164,6 +166,11 @@ def _folded(summary: str, content: str) -> str:
 def _kpis(run: RunResult) -> list[str]:
     table = render_kpi_table(run)
     return ["\n### KPIs\n", fenced("\n".join(table))] if table else []
+
+
+def _explanations(run: RunResult) -> list[str]:
+    lines = render_explanations(run)
+    return ["\n### Profiles\n", fenced("\n".join(lines), "text")] if lines else []
 
 
 def _section(title: str, lines: Sequence[str]) -> list[str]:

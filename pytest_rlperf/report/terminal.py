@@ -130,6 +130,16 @@ def render_failure(test: TestResult, against: str | None) -> str:
     return "\n".join(lines)
 
 
+def render_explanations(run: RunResult) -> list[str]:
+    """Of tests that were profiled though they did not regress; the others' failure tells it."""
+    return [
+        line
+        for test in run.tests
+        if test.explanation is not None and test.verdict.outcome is not Outcome.REGRESSED
+        for line in (f"{test.nodeid}:", *render_explanation(test.explanation))
+    ]
+
+
 def _cause_first(traceback: str) -> str:
     """pytest's short summary quotes the first line, which of a traceback says nothing."""
     errors = [line for line in traceback.splitlines() if line.startswith("E ")]

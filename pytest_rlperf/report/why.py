@@ -10,6 +10,8 @@ from pytest_rlperf.report.columns import aligned
 
 WAITS_BELOW = 0.5
 """Computing for less of its time than this, a test is said to wait."""
+MOST = 2
+"""Callees named with a function."""
 
 
 def render_explanation(explanation: Explanation) -> list[str]:
@@ -43,9 +45,7 @@ def render_cause(cause: Cause) -> str:
     parts.append(f"calls {render_count(cause.calls)}")
     if cause.time_ratio is not None:
         parts.append(f"time per call {cause.time_ratio:.3g}x")
-    parts += [f"{name} {render_count(count)}" for name, count in cause.natives[:3]]
-    if cause.calls.changed and not cause.calls.base and cause.caller is not None:
-        parts.append(f"called by {cause.caller}")
+    parts += [f"calls of {name} {render_count(count)}" for name, count in cause.callees[:MOST]]
     evidence = _evidence(cause)
     return ", ".join(parts) + (f"; {evidence}" if evidence else "")
 
@@ -117,8 +117,7 @@ def _cause_as_dict(cause: Cause) -> dict[str, Any]:
         "change_ns": cause.change_ns,
         "calls": _count_as_dict(cause.calls),
         "time_ratio": cause.time_ratio,
-        "caller": None if cause.caller is None else str(cause.caller),
-        "native_calls": {name: _count_as_dict(count) for name, count in cause.natives},
+        "callees": {name: _count_as_dict(count) for name, count in cause.callees},
         "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
         "compiled": cause.compiled,
         "inlined": [str(function) for function in cause.inlined],

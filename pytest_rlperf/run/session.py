@@ -27,7 +27,7 @@ from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
 from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.selection import selected_scope
-from pytest_rlperf.run.staging import staged
+from pytest_rlperf.run.staging import Revisions, staged
 from pytest_rlperf.run.why import Profiler
 
 NOTHING_COMPARED = 6
@@ -39,10 +39,14 @@ class GateSession(MeasuringSession):
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         super().__init__(config, settings)
-        self._revision: Revision | None = None
-        if settings.against is not None:
-            self._revision = resolve(config.rootpath, settings.against)
+        self._revisions = Revisions(
+            *(None if ref is None else resolve(config.rootpath, ref) for ref in _refs(settings))
+        )
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
+
+    @property
+    def _revision(self) -> Revision | None:
+        return self._revisions.base
 
     @property
     def _against(self) -> str | None:
@@ -67,7 +71,7 @@ class GateSession(MeasuringSession):
             scope = selected_scope(session.config)
             whole = scope.whole and collected
             partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
-        with staged(session, self._settings, self._revision, cores, partner) as (stage, notices):
+        with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
             self._notices = notices
             campaign = Campaign(
                 benchmarks,
@@ -100,6 +104,8 @@ class GateSession(MeasuringSession):
 
     def _judged(self, run: RunResult) -> RunResult:
         """With whom it was compared, and what the project rules."""
+        if self._revisions.head is not None:
+            run = replace(run, commit=self._revisions.head.sha, dirty=False)
         if self._store is None:
             return self._rules.applied(replace(run, against=self._against))
         told = replace(run, against=self._store.label, vanished=self._store.vanished)
@@ -153,6 +159,10 @@ class GateSession(MeasuringSession):
         if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
             return status if self._run is not None and _compared(self._run) else NOTHING_COMPARED
         return status
+
+
+def _refs(settings: Settings) -> tuple[str | None, str | None]:
+    return settings.head, settings.against
 
 
 def _compared(run: RunResult) -> bool:

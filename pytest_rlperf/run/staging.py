@@ -6,9 +6,10 @@ import secrets
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -27,67 +28,80 @@ from pytest_rlperf.run.partners import Kernels, Partner
 from pytest_rlperf.run.selection import nprocs_of
 
 
+class Revisions(NamedTuple):
+    """What is compared; None: the working tree, or no base at all."""
+
+    head: Revision | None = None
+    base: Revision | None = None
+
+
 @contextmanager
 def staged(
     session: pytest.Session,
     settings: Settings,
-    revision: Revision | None,
+    revisions: Revisions,
     cores: tuple[int, ...],
     partner: Partner,
 ) -> Iterator[tuple[Stage, tuple[str, ...]]]:
     """The stage of a run, with remarks on what could not be laid out; cleaned up afterwards."""
     config = session.config
     cache = cache_folder(os.environ)
-    tree = None if revision is None else _base_tree(session, settings, revision, cache)
-    try:
-        with tempfile.TemporaryDirectory(prefix="rlperf-") as folder:
-            sides = _sides(config, tree, isinstance(partner, Kernels))
-            stage = Stage(
-                sides=sides,
-                import_roots=import_roots(sides[HEAD].tree, sys.path, sys.modules, sys.meta_path),
-                sys_path=tuple(sys.path),
-                pytest_args=tuple(session_arguments(config)),
-                inipath=relative_inipath(config),
-                options=plain_options(config),
-                caches=cache,
-                folder=Path(folder),
-                cores=cores,
-                seed=random.SystemRandom().randrange(2**32),
-                token=secrets.token_hex(8),
-                launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
-                shaken=isinstance(partner, Kernels) and partner.saving,
-            )
-            yield stage, () if tree is None else tree.notices
-    finally:
-        if tree is not None:
-            tree.close()
+    with ExitStack() as stack:
+        trees = [
+            None if revision is None else stack.enter_context(_tree(session, settings, revision))
+            for revision in revisions
+        ]
+        head, base = trees
+        if base is not None and head is None:
+            _build_working_tree(config, settings, base, cache)
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
+        home = config.rootpath if base is None else base.head.top
+        stage = Stage(
+            sides=_sides(config, head, base, isinstance(partner, Kernels)),
+            home=home,
+            import_roots=import_roots(home, sys.path, sys.modules, sys.meta_path),
+            sys_path=tuple(sys.path),
+            pytest_args=tuple(session_arguments(config)),
+            inipath=relative_inipath(config),
+            options=plain_options(config),
+            caches=cache,
+            folder=Path(folder),
+            cores=cores,
+            seed=random.SystemRandom().randrange(2**32),
+            token=secrets.token_hex(8),
+            launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
+            shaken=isinstance(partner, Kernels) and partner.saving,
+        )
+        yield stage, () if base is None else base.notices
 
 
-def _base_tree(
-    session: pytest.Session, settings: Settings, revision: Revision, cache: Path
-) -> BaseTree:
+def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> BaseTree:
     config = session.config
     modules = {item.path for item in session.items}
     files = overlay_files(config.rootpath, modules, config.inipath)
-    tree = lay_out(config.rootpath, revision, files, settings.build, cache)
+    return lay_out(config.rootpath, revision, files, settings.build, cache_folder(os.environ))
+
+
+def _build_working_tree(
+    config: pytest.Config, settings: Settings, base: BaseTree, cache: Path
+) -> None:
+    """What is compiled in it may be older than its source."""
     if settings.build is not None:
-        # What is compiled in the working tree may be older than its source.
-        try:
-            build(settings.build, tree.head.top, config.rootpath, cache / "head-build.log")
-        except BaseException:
-            tree.close()
-            raise
-    return tree
+        build(settings.build, base.head.top, config.rootpath, cache / "head-build.log")
 
 
-def _sides(config: pytest.Config, tree: BaseTree | None, reference: bool) -> tuple[Side, ...]:
+def _sides(
+    config: pytest.Config, head: BaseTree | None, base: BaseTree | None, reference: bool
+) -> tuple[Side, ...]:
     cwd = config.invocation_params.dir
-    if tree is None:
-        head = Side(HEAD, config.rootpath, cwd, config.rootpath)
-        return (head, replace(head, side=BASE, reference=True)) if reference else (head,)
-    base_cwd = tree.counterpart(cwd)
-    base_cwd.mkdir(parents=True, exist_ok=True)  # a folder that is new at head
-    return (
-        Side(HEAD, config.rootpath, cwd, tree.head.top),
-        Side(BASE, tree.root, base_cwd, tree.path),
-    )
+    top = config.rootpath if base is None else base.head.top
+    here = Side(HEAD, config.rootpath, cwd, top) if head is None else _side(HEAD, head, cwd)
+    if base is not None:
+        return here, _side(BASE, base, cwd)
+    return (here, replace(here, side=BASE, reference=True)) if reference else (here,)
+
+
+def _side(side: int, tree: BaseTree, cwd: Path) -> Side:
+    own_cwd = tree.counterpart(cwd)
+    own_cwd.mkdir(parents=True, exist_ok=True)  # a folder that is new in the working tree
+    return Side(side, tree.root, own_cwd, tree.path)

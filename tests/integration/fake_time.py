@@ -23,6 +23,9 @@ class FakeClock:
         taken_ns = self.now_ns - self.begun_ns
         return Elapsed(taken_ns, taken_ns, 0)
 
+    def read_ns(self):
+        return self.now_ns
+
 CLOCK = FakeClock()
 _state = {"ordinal": 0, "rng": random.Random(0)}
 
@@ -62,11 +65,12 @@ def pytest_rlperf_clock(config):
 FEW_BLOCKS = """
 if CONTROLLER:
     from pytest_rlperf.judge import decide
-    from pytest_rlperf.run import partners
+    from pytest_rlperf.run import partners, why
 
     # Three are the least there can be, and tell enough where the clock has hardly any noise.
     decide.LOOKS, decide.FIRST_FRESH, decide.LEAST_FRESH = (3, *decide.LOOKS), 3, 5
     partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
+    why.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
 """
 """To be added to a conftest, as the next one."""
 

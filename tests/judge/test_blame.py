@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
-from pytest_rlperf.model.profile import Cost, Function, Native, SideProfile
+from pytest_rlperf.model.profile import Callee, Cost, Function, SideProfile
 from tests.factories import examples
 
 LEARN, ACT, STEP = (Function("agent.py", name) for name in ("learn", "act", "step"))
@@ -88,13 +88,13 @@ def test_a_new_function_has_no_ratio():
     assert found.causes[0].calls.base == 0
 
 
-def test_a_native_function_that_is_called_anew_is_told_with_its_caller():
-    def side(natives: Mapping[str, Native], ns: float) -> SideProfile:
-        return SideProfile({LEARN: Cost(10, ns, ns, natives=natives)}, calls=10, computing=1.0)
+def test_what_a_function_began_to_call_is_told_with_it():
+    def side(callees: Mapping[str, Callee], ns: float) -> SideProfile:
+        return SideProfile({LEARN: Cost(10, ns, ns, callees=callees)}, calls=10, computing=1.0)
 
-    one = ProfiledPair(side({"numpy.ndarray.copy": Native(30, 50.0)}, 150.0), side({}, 100.0))
+    one = ProfiledPair(side({"numpy.ndarray.copy": Callee(30, 50.0)}, 150.0), side({}, 100.0))
     found = explain([one] * 6, measured=0.5, by_mean=False)
-    [(name, count)] = found.causes[0].natives
+    [(name, count)] = found.causes[0].callees
     assert (name, count.base, count.head) == ("numpy.ndarray.copy", 0, 3)
 
 

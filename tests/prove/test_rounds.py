@@ -29,6 +29,7 @@ from tests.run.campaigns import Fake, FakeBlocks, unsure
 HERE = Path("project")
 STAGE = Stage(
     sides=(Side(HEAD, HERE, HERE, HERE),),
+    home=HERE,
     import_roots=(),
     sys_path=(),
     pytest_args=(),

@@ -5,15 +5,15 @@ part of the function they stand in, as they are from Python 3.12 on.
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Mapping
+from functools import reduce
 from pathlib import Path
 from types import CodeType
 from typing import Any, NamedTuple
 
 import pytest_rlperf
 from pytest_rlperf.measure.profiling.overhead import Overhead
-from pytest_rlperf.model.profile import Native
+from pytest_rlperf.model.profile import Callee
 
 OWN_FOLDER = str(Path(pytest_rlperf.__file__).parent)
 OWN_LOOP = "<rlperf loop>"
@@ -32,8 +32,8 @@ class Entry(NamedTuple):
 
     calls: int
     own_ns: float
-    natives: Mapping[str, Native]
-    callees: Mapping[Key, int]
+    natives: Mapping[str, Callee]
+    callees: Mapping[Key, Callee]
 
 
 NOTHING = Entry(0, 0.0, {}, {})
@@ -70,22 +70,21 @@ def native_name(description: str) -> str:
 
 
 def _entry(stat: Any, inner: bool, overhead: Overhead) -> Entry:
-    natives: dict[str, Native] = {}
-    callees: Counter[Key] = Counter()
+    natives: dict[str, Callee] = {}
+    callees: dict[Key, Callee] = {}
     for sub in stat.calls or ():
         if isinstance(sub.code, CodeType):
-            callees[key_of(sub.code)] += sub.callcount
+            _add(callees, key_of(sub.code), Callee(sub.callcount, sub.totaltime * 1e9))
         else:
-            own_ns = _less(sub.inlinetime, sub.callcount * overhead.native_inside_ns)
-            name = native_name(sub.code)
-            natives[name] = _plus(natives.get(name), Native(sub.callcount, own_ns))
+            ns = _less(sub.inlinetime, sub.callcount * overhead.native_inside_ns)
+            _add(natives, native_name(sub.code), Callee(sub.callcount, ns))
     own_ns = _less(
         stat.inlinetime,
         stat.callcount * overhead.inside_ns
-        + callees.total() * overhead.outside_ns
+        + sum(callee.calls for callee in callees.values()) * overhead.outside_ns
         + sum(native.calls for native in natives.values()) * overhead.native_outside_ns,
     )
-    own_ns += sum(native.own_ns for native in natives.values())
+    own_ns += sum(native.ns for native in natives.values())
     return Entry(0 if inner else stat.callcount, own_ns, natives, callees)
 
 
@@ -93,13 +92,19 @@ def _less(seconds: float, overhead_ns: float) -> float:
     return max(0.0, seconds * 1e9 - overhead_ns)
 
 
-def _plus(one: Native | None, other: Native) -> Native:
-    return other if one is None else Native(one.calls + other.calls, one.own_ns + other.own_ns)
+def _add(found: dict[Any, Callee], name: Any, callee: Callee) -> None:
+    calls, ns = found.get(name, (0, 0.0))
+    found[name] = Callee(calls + callee.calls, ns + callee.ns)
 
 
 def _added(one: Entry, other: Entry) -> Entry:
-    natives = dict(one.natives)
-    for name, native in other.natives.items():
-        natives[name] = _plus(natives.get(name), native)
-    callees = Counter(one.callees) + Counter(other.callees)
+    natives, callees = dict(one.natives), dict(one.callees)
+    for native, callee in other.natives.items():
+        _add(natives, native, callee)
+    for key, callee in other.callees.items():
+        _add(callees, key, callee)
     return Entry(one.calls + other.calls, one.own_ns + other.own_ns, natives, callees)
+
+
+def summed(entries: Iterable[Entry]) -> Entry:
+    return reduce(_added, entries, NOTHING)

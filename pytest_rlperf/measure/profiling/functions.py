@@ -10,13 +10,12 @@ import cProfile
 import math
 import statistics
 import sys
-from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from types import CodeType
 from typing import Any
 
 from pytest_rlperf.measure.clock import Elapsed
-from pytest_rlperf.measure.profiling.entries import NOTHING, Entry, Key, entries, key_of
+from pytest_rlperf.measure.profiling.entries import NOTHING, Entry, Key, entries, key_of, summed
 from pytest_rlperf.measure.profiling.overhead import Overhead, event_overhead
 
 CLEAN_SHARE = 0.5
@@ -44,15 +43,13 @@ class FunctionWatch:
         self._profile.clear()
 
     def facts(self, calls: int) -> dict[str, Any]:
-        compiled, callers = _compiled(), main_callers(self._slices)
-        clean = cleanest(self._elapsed)
+        compiled, clean = _compiled(), cleanest(self._elapsed)
         return {
             "functions": [
                 {
                     "function": key,
                     **summary([each.get(key, NOTHING) for each in self._slices], clean, calls),
                     "compiled": key in compiled,
-                    "caller": callers.get(key),
                 }
                 for key in sorted({key for each in self._slices for key in each})
             ],
@@ -73,28 +70,14 @@ def summary(seen: Sequence[Entry], clean: Sequence[int], calls: int) -> dict[str
     all.
     """
     times = [seen[number].own_ns / calls for number in clean]
-    natives: defaultdict[str, list[float]] = defaultdict(lambda: [0, 0.0])
-    for entry in seen:
-        for name, native in entry.natives.items():
-            natives[name][0] += native.calls
-            natives[name][1] += native.own_ns / (calls * len(seen))
+    whole = summed(seen)
     return {
-        "calls": sum(entry.calls for entry in seen),
+        "calls": whole.calls,
         "typical_ns": statistics.median(times),
         "mean_ns": statistics.fmean(times),
-        "natives": natives,
+        "natives": whole.natives,
+        "callees": [[key, *callee] for key, callee in whole.callees.items()],
     }
-
-
-def main_callers(slices: Iterable[Mapping[Key, Entry]]) -> dict[Key, Key]:
-    """Of each function the one that calls it most."""
-    counts: defaultdict[Key, Counter[Key]] = defaultdict(Counter)
-    for each in slices:
-        for caller, entry in each.items():
-            for callee, calls in entry.callees.items():
-                if callee != caller:
-                    counts[callee][caller] += calls
-    return {callee: by.most_common(1)[0][0] for callee, by in counts.items()}
 
 
 def _computing(slices: Iterable[Elapsed]) -> float:

@@ -67,8 +67,11 @@ def test_native_functions_are_counted_by_caller():
     assert function(watched(learn), "learn")["natives"]["len"][0] == 4
 
 
-def test_the_main_caller_is_known():
-    assert function(watched(learn), "act")["caller"] == (HERE, "learn")
+def test_what_a_function_calls_is_known_with_the_time_it_took():
+    callees = {
+        key[1]: (calls, ns) for key, calls, ns in function(watched(learn), "learn")["callees"]
+    }
+    assert callees["act"] == (20, pytest.approx(20 * 30))
 
 
 def test_this_packages_own_functions_are_left_out():

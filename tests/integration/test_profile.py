@@ -1,0 +1,189 @@
+"""`--rlperf-profile`: why a test became slower, or that nothing tells.
+
+Time passes only where the library says so, and profiles are in that time too.
+"""
+
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+
+from .fake_time import COMMON
+from .projects import Ended, Project, Workshop
+
+PROFILED = {"PROFILED_PAIRS": "3"}
+FAKECLOCK = (
+    COMMON["fakeclock.py"]
+    + """
+def about(ns):
+    return round(ns * (1 + 0.001 * _state["rng"].uniform(-1, 1)))
+"""
+)
+LIBRARY = """
+from fakeclock import CLOCK, about
+
+def act():
+    CLOCK.now_ns += about(200_000)
+
+def look():
+    return len([1, 2])
+
+def learn():
+    CLOCK.now_ns += about(500_000)
+    act()
+    look()
+
+def wait():
+    CLOCK.now_ns += about(100_000)
+"""
+SLOWER = LIBRARY.replace("    act()\n", "    act()\n    act()\n").replace("500_000", "600_000")
+TESTS = """
+import lib
+
+def test_learn(rlperf):
+    rlperf(lib.learn)
+
+def test_wait(rlperf):
+    rlperf(lib.wait)
+"""
+BASE = {"fakeclock.py": FAKECLOCK, "lib.py": LIBRARY, "tests/test_perf.py": TESTS}
+
+
+@pytest.fixture(scope="module")
+def project(workshop: Workshop) -> Project:
+    return workshop.project("profile", BASE, {"lib.py": SLOWER})
+
+
+@pytest.fixture(scope="module")
+def slower(project: Project) -> Ended:
+    return project.measure("--rlperf-report=report", env=PROFILED)
+
+
+@pytest.fixture(scope="module")
+def asked(workshop: Workshop) -> Ended:
+    """Nothing changed, and somebody asks all the same."""
+    project = workshop.project("profile-asked", BASE)
+    return project.measure("--rlperf-profile", "-k", "learn", env=PROFILED)
+
+
+def test_a_regression_names_the_functions_that_account_for_it(slower: Ended):
+    section = slower.section("test_learn")
+    assert "  profile: +42.9 % under the profiler, in 3 pairs of processes\n" in section
+    first, second = [line.strip() for line in section.splitlines() if " % of it in " in line]
+    assert first == "67 % of it in lib.py:act, calls 1 → 2 (certain), time per call 1x"
+    assert second == (
+        "33 % of it in lib.py:learn, calls 1x, time per call 1.2x; its source changed"
+    )
+
+
+def test_a_test_that_did_not_regress_is_not_profiled(slower: Ended):
+    assert slower.outcomes["test_wait"] == "unchanged"
+    assert "profile" not in slower.test("test_wait")
+
+
+def test_the_result_has_the_same_as_data(slower: Ended):
+    profile = slower.test("test_learn")["profile"]
+    assert [each["function"] for each in profile["functions"]] == ["act", "learn"]
+    assert profile["functions"][0]["calls"] == {"base": 1.0, "head": 2.0, "certain": True}
+    assert profile["functions"][0]["share"] == pytest.approx(2 / 3, abs=0.01)
+    assert profile["change"] == pytest.approx(0.3 / 0.7, abs=0.005)
+    assert [each["source_changed"] for each in profile["functions"]] == [False, True]
+
+
+def test_the_report_tells_it_too(slower: Ended):
+    report = (slower.folder / "report" / "report.md").read_text(encoding="utf-8")
+    assert "67 % of it in lib.py:act, calls 1 → 2 (certain)" in report
+
+
+def test_the_flame_graph_lies_beside_the_report_and_is_named(slower: Ended):
+    graph = slower.folder / "report" / "tests-test-perf-py-test-learn.svg"
+    assert "  flame graph: report/tests-test-perf-py-test-learn.svg\n" in slower.section(
+        "test_learn"
+    )
+    assert ET.parse(graph).getroot().tag == "{http://www.w3.org/2000/svg}svg"
+
+
+def test_verdicts_do_not_depend_on_profiling(slower: Ended):
+    assert slower.metric("test_learn")["change"] == pytest.approx(0.3 / 0.7, abs=0.005)
+
+
+def test_unchanged_code_blames_nobody(asked: Ended):
+    assert asked.code == 0
+    assert asked.test("test_learn")["profile"]["functions"] == []
+    assert (
+        " % under the profiler, in 3 pairs of processes; under the profiler nothing took longer "
+        "beyond the spread of 3 pairs of profiles"
+    ) in asked.text
+
+
+def test_without_a_report_the_flame_graph_goes_to_the_cache(asked: Ended, workshop: Workshop):
+    graph = Path(asked.test("test_learn")["profile"]["flame_graph"])
+    assert graph.is_relative_to(workshop.folder / "cache" / "profiles")
+    assert graph.exists()
+
+
+def test_off_switches_it_off(project: Project):
+    ended = project.measure("--rlperf-profile=off", "-k", "learn", env=PROFILED)
+    assert ended.outcomes == {"test_learn": "regressed"}
+    assert "profile" not in ended.test("test_learn")
+
+
+def test_lines_of_the_function_that_is_blamed_most(project: Project):
+    ended = project.measure("--rlperf-profile=line:learn", "-k", "learn", env=PROFILED)
+    lines = ended.test("test_learn")["profile"]["lines"]
+    costs = {line["text"].strip(): (line["base_ns"], line["head_ns"]) for line in lines["lines"]}
+    assert costs["CLOCK.now_ns += about(500_000)"] == (pytest.approx(5e5, rel=0.01), None)
+    assert costs["CLOCK.now_ns += about(600_000)"] == (None, pytest.approx(6e5, rel=0.01))
+    assert costs["look()"] == (0, 0)
+    assert "  lines of learn, with what they call, a call of the test:" in ended.text
+
+
+def test_a_function_that_never_runs_has_no_lines(project: Project):
+    ended = project.measure("--rlperf-profile=line:nobody", "-k", "learn", env=PROFILED)
+    assert (
+        "  lines: nobody did not run as Python code at head; name a function that does with "
+        "--rlperf-profile=line:FUNCTION"
+    ) in ended.text.splitlines()
+
+
+def test_a_test_that_only_waits_is_said_to(workshop: Workshop):
+    clock = COMMON["fakeclock.py"].replace(
+        "Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)"
+    )
+    base = {**BASE, "fakeclock.py": clock}
+    project = workshop.project("profile-waits", base, {"lib.py": LIBRARY.replace("100_000", "2e5")})
+    ended = project.measure("-k", "wait", env=PROFILED)
+    assert "it waits for 100 % of its time, in sleep, I/O or locks" in ended.section("test_wait")
+    assert "100 % of it in lib.py:wait, calls 1x, time per call 2x" in ended.section("test_wait")
+
+
+def test_a_test_with_the_benchmark_fixture_is_profiled_like_any_other(workshop: Workshop):
+    tests = """
+import lib
+
+def test_pedantic(benchmark):
+    benchmark.pedantic(lib.learn, rounds=6, iterations=2)
+"""
+    project = workshop.project(
+        "profile-benchmark", {**BASE, "tests/test_perf.py": tests}, {"lib.py": SLOWER}
+    )
+    ended = project.measure(autoload=True, env=PROFILED)
+    functions = ended.test("test_pedantic")["profile"]["functions"]
+    assert functions[0]["function"] == "act"
+    assert functions[0]["calls"] == {"base": 1.0, "head": 2.0, "certain": True}
+
+
+@pytest.mark.parametrize("given", ["nonsense", "line:", "lines"])
+def test_another_word_is_refused(project: Project, given: str):
+    ended = project.refuse("--rlperf", f"--rlperf-profile={given}")
+    assert ended.code == 4
+    assert (
+        f"ERROR: rlperf: --rlperf-profile={given} is no way to profile; write "
+        "--rlperf-profile=functions, line, line:FUNCTION or off."
+    ) in ended.text.splitlines()
+
+
+def test_alone_it_does_nothing_and_says_so(project: Project):
+    ended = project.refuse("--rlperf-profile=line")
+    assert ended.code == 4
+    assert "rlperf: --rlperf-profile does nothing alone; add --rlperf." in ended.text
