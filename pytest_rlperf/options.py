@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Self
 
 import pytest
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.profile_wish import ProfileWish
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 
 BUDGET_S = 300.0
@@ -70,38 +70,10 @@ class Settings:
     categories: frozenset[str]
     strict: bool
     prove: bool
-    profile: "ProfileWish"
+    profile: ProfileWish
     json: Path | None
     report: Path | None
     build: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileWish:
-    """When both sides are profiled, and how closely."""
-
-    on_regression: bool = True
-    always: bool = False
-    lines: bool = False
-    function: str = ""  # whose lines are timed; empty: the one that is blamed most
-
-    @classmethod
-    def parse(cls, given: str | None) -> Self:
-        match (given or "").partition(":"):
-            case ("", "", ""):
-                return cls()
-            case ("off", "", ""):
-                return cls(on_regression=False)
-            case ("functions", "", ""):
-                return cls(always=True)
-            case ("line", "", ""):
-                return cls(always=True, lines=True)
-            case ("line", ":", function) if function:
-                return cls(always=True, lines=True, function=function)
-        raise UsageError(
-            f"--rlperf-profile={given} is no way to profile; write --rlperf-profile=functions, "
-            "line, line:FUNCTION or off."
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,7 +191,7 @@ def read_settings(config: pytest.Config) -> Settings:
         categories=frozenset(categories),
         strict=bool(config.getini("rlperf_strict") if strict is None else strict),
         prove=bool(config.getoption("rlperf_prove")),
-        profile=ProfileWish.parse(_text(config, "profile")),
+        profile=_profile(config, against),
         json=None if json_file is None else checked_file(here / json_file),
         report=None if report is None else checked_folder(here / report),
         build=config.getini("rlperf_build") or None,
@@ -264,6 +236,16 @@ def _head(config: pytest.Config, against: str | None) -> str | None:
     if given is not None and against is None:
         raise UsageError(f"--rlperf-head={given} needs --rlperf-against to compare it with.")
     return given
+
+
+def _profile(config: pytest.Config, against: str | None) -> ProfileWish:
+    wish = ProfileWish.parse(_text(config, "profile"))
+    if wish.always and against is None and config.getoption("rlperf_profile") is not None:
+        raise UsageError(
+            "--rlperf-profile needs --rlperf-against: it compares the code of two revisions, and a "
+            "stored baseline holds none."
+        )
+    return wish
 
 
 def _save_name(config: pytest.Config) -> str | None:

@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
@@ -16,10 +15,10 @@ from pytest_rlperf.measure.blocks import Blocks, Played, Stage, Task
 from pytest_rlperf.measure.side import State
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.model.plan import Plan
-from pytest_rlperf.model.profile import LineProfile
+from pytest_rlperf.model.profile import LineProfile, SideProfile
+from pytest_rlperf.model.profile_wish import ProfileWish
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.model.why import Explanation
-from pytest_rlperf.options import ProfileWish
 from pytest_rlperf.report.flamegraph import write_flamegraph
 from pytest_rlperf.run.profile_facts import Places, side_profile
 from pytest_rlperf.run.profile_plan import SLOWED, function_plan, line_plan
@@ -95,7 +94,7 @@ class Profiler:
         graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
         return replace(with_sources(explanation, sources, ran), graph=graph)
 
-    def _profile(self, played: Played, side: int) -> Any:
+    def _profile(self, played: Played, side: int) -> SideProfile:
         facts = played.runs[side].facts
         assert facts is not None
         places = Places(self.stage.sides[side].tree, self.stage.sys_path)

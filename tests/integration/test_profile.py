@@ -20,7 +20,14 @@ def about(ns):
 """
 )
 LIBRARY = """
+import signal
+
 from fakeclock import CLOCK, about
+
+def sample():
+    # The sampling timer is a real one: call its handler, where there is one.
+    if callable(signal.getsignal(signal.SIGALRM)):
+        signal.raise_signal(signal.SIGALRM)
 
 def act():
     CLOCK.now_ns += about(200_000)
@@ -30,6 +37,7 @@ def look():
 
 def learn():
     CLOCK.now_ns += about(500_000)
+    sample()
     act()
     look()
 
@@ -100,6 +108,7 @@ def test_the_flame_graph_lies_beside_the_report_and_is_named(slower: Ended):
     assert "  flame graph: report/tests-test-perf-py-test-learn.svg\n" in slower.section(
         "test_learn"
     )
+    assert "lib.py:learn" in graph.read_text(encoding="utf-8")
     assert ET.parse(graph).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
@@ -175,12 +184,18 @@ def test_pedantic(benchmark):
 
 @pytest.mark.parametrize("given", ["nonsense", "line:", "lines"])
 def test_another_word_is_refused(project: Project, given: str):
-    ended = project.refuse("--rlperf", f"--rlperf-profile={given}")
+    ended = project.refuse("--rlperf", "--rlperf-against=base", f"--rlperf-profile={given}")
     assert ended.code == 4
     assert (
         f"ERROR: rlperf: --rlperf-profile={given} is no way to profile; write "
         "--rlperf-profile=functions, line, line:FUNCTION or off."
     ) in ended.text.splitlines()
+
+
+def test_without_a_revision_to_compare_with_it_is_refused(project: Project):
+    ended = project.refuse("--rlperf", "--rlperf-profile")
+    assert ended.code == 4
+    assert "ERROR: rlperf: --rlperf-profile needs --rlperf-against: it compares" in ended.text
 
 
 def test_alone_it_does_nothing_and_says_so(project: Project):

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from .records import read
-from .run import ROOT, SAME_PROFILES, run
+from .run import BUDGET_S, ROOT, SAME_PROFILES, run
 from .table import render
 
 FILE = ROOT / "docs" / "proof" / "why.jsonl"
@@ -23,12 +23,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         command.add_argument("--out", type=Path, default=FILE, help="JSON-lines file")
         if name == "run":
             command.add_argument("--same", type=int, default=SAME_PROFILES)
-            command.add_argument("--only", help="one slowdown, by name")
+            command.add_argument("--only", action="append", default=[], help="may repeat")
+            command.add_argument("--budget", type=float, default=BUDGET_S, help="of a verdict")
     options = parser.parse_args(argv)
     if options.command == "table":
         print(render(read(options.out)), end="")
     else:
-        run(options.out, options.same, options.only)
+        run(options.out, options.same, options.only, options.budget)
     return 0
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +18,20 @@ from .records import SAME, Record, append, read
 from .slowdowns import Slowdown, slowdowns
 
 ROOT = Path(__file__).parents[2]
-BUDGET_S = 25
+BUDGET_S = 25.0
+"""For the verdict; the profiles come after it."""
 SAME_PROFILES = 30
 """Profiles of unchanged code."""
 
 
-def run(out: Path, same: int = SAME_PROFILES, only: str | None = None) -> None:
-    """Append what is missing in `out`; started again, it goes on."""
+def run(out: Path, same: int, only: Sequence[str], budget_s: float) -> None:
+    """Append what is missing in `out`; started again, it goes on. `only` these, by name."""
     with tempfile.TemporaryDirectory(prefix="rlperf-why-") as folder:
         clone = Path(folder) / "clone"
         _git(ROOT, "clone", "--quiet", "--shared", str(ROOT), str(clone))
         for slowdown in _missing(read(out), same):
-            if only in (None, slowdown.name):
-                record = ask(slowdown, clone, Path(folder))
+            if not only or slowdown.name in only:
+                record = ask(slowdown, clone, Path(folder), budget_s)
                 append(out, record)
                 print(f"{record.name}: {'right' if record.right else 'WRONG'}: {record.blamed}")
 
@@ -43,7 +44,7 @@ def _missing(known: list[Record], same: int) -> Iterator[Slowdown]:
         yield Slowdown(SAME, "", "", benchmarks[number % len(benchmarks)])
 
 
-def ask(slowdown: Slowdown, clone: Path, folder: Path) -> Record:
+def ask(slowdown: Slowdown, clone: Path, folder: Path, budget_s: float) -> Record:
     """Profile head with the slowdown against itself without it."""
     begun = time.monotonic()
     _git(clone, "checkout", "--quiet", ".")
@@ -53,7 +54,7 @@ def ask(slowdown: Slowdown, clone: Path, folder: Path) -> Record:
     result.unlink(missing_ok=True)
     command = [
         sys.executable, "-m", "pytest", "--rlperf", "--rlperf-against=HEAD",
-        f"--rlperf-budget={BUDGET_S}", "--rlperf-profile=functions", f"--rlperf-json={result}",
+        f"--rlperf-budget={budget_s:g}", "--rlperf-profile=functions", f"--rlperf-json={result}",
         "-p", "no:cacheprovider", slowdown.benchmark,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(clone), "RLPERF_CACHE": str(folder / "cache")}
