@@ -156,9 +156,7 @@ def test_a_function_that_never_runs_has_no_lines(project: Project):
 
 
 def test_a_test_that_only_waits_is_said_to(workshop: Workshop):
-    clock = COMMON["fakeclock.py"].replace(
-        "Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)"
-    )
+    clock = FAKECLOCK.replace("Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)")
     base = {**BASE, "fakeclock.py": clock}
     project = workshop.project("profile-waits", base, {"lib.py": LIBRARY.replace("100_000", "2e5")})
     ended = project.measure("-k", "wait", env=PROFILED)

@@ -89,17 +89,11 @@ def _compiled() -> set[Key]:
     """Functions that Numba compiled, as far as modules know them by a name."""
     if "numba" not in sys.modules:
         return set()
-    return {
-        key_of(code)
+    codes = (
+        getattr(getattr(value, "py_func", None), "__code__", None)
         for module in list(sys.modules.values())
         for value in list(getattr(module, "__dict__", {}).values())
-        if isinstance(code := getattr(_py_func(value), "__code__", None), CodeType)
-    }
-
-
-def _py_func(value: object) -> object:
-    """Lazy modules may raise anything when they are looked at."""
-    try:
-        return getattr(value, "py_func", None)
-    except Exception:
-        return None
+        # Others may do anything when they are asked for an attribute.
+        if type(value).__module__.startswith("numba.")
+    )
+    return {key_of(code) for code in codes if isinstance(code, CodeType)}
