@@ -2,14 +2,11 @@
 
 A function's change is the difference of its time on both sides, one value for each pair of fresh
 processes. Pairs are what varies: counting slices as independent would find a culprit in every
-comparison of code with itself. Somebody is blamed only when
-
-- the time under the profiler changed as a whole, beyond the spread between pairs;
-- the profiler sees a fair part of the change that was measured without it;
-- the function's own change lies beyond the spread and is a fair part of the whole,
-
-or when it is called another number of times, in every process of one side alike: that is no
-estimate, and stated as certain.
+comparison of code with itself. A function is blamed when its change lies beyond the spread between
+pairs, corrected for the number of functions that are looked at, and is a fair part of the whole; or
+when it is called more often, or calls a library more often, in every process of one side alike:
+that is no estimate, and stated as certain. Where those blamed do not add up to a fair part of the
+change that was measured without a profiler, nobody is.
 """
 
 from collections import defaultdict
@@ -23,12 +20,14 @@ from pytest_rlperf.model.profile import Cost, Function, SideProfile
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.why import Cause, Count, Explanation
 
-DOUBT = 0.005
-"""That a change which is none lies beyond its bound; some thirty functions are looked at."""
-LEAST_CHANGE = 0.01
-"""Of the base's time: memory layout alone moves single functions by less, and total time too."""
-LEAST_SEEN = 1 / 3
-"""Of the measured change: a profiler that sees less of it looks at something else."""
+DOUBT = 0.003
+"""That anybody is blamed where nothing changed, divided by the functions that matter."""
+MATTERS = 0.02
+"""Of the time: a function that takes less on both sides cannot be to blame for much."""
+LEAST_CHANGE = 0.02
+"""Of the base's time: memory layout alone moves single functions by as much."""
+LEAST_EXPLAINED = 1 / 3
+"""Of the measured change."""
 LEAST_SHARE = 0.10
 """Of the change, for a function whose calls did not change."""
 LEAST_CERTAIN_SHARE = 0.02
@@ -70,38 +69,52 @@ class _Profiles:
 def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool) -> Explanation:
     """`measured` is the change without the profiler, where there was one to measure."""
     if len(pairs) < LEAST_BLOCKS:
-        return Explanation(
-            pairs=len(pairs), note=f"only {len(pairs)} pairs of processes could be profiled"
-        )
+        said = f"only {len(pairs)} pairs of processes could be profiled"
+        return Explanation(pairs=len(pairs), note=said)
     computing = _mean(pair.head.computing for pair in pairs)
     profiles = _Profiles(pairs, by_mean or computing < WAITING)
-    total = estimate(profiles.total_changes_ns())
     base_ns = profiles.base_ns()
-    change = total.mean / base_ns if base_ns else 0.0
-    candidates = [_cause(profiles, function) for function in _functions(pairs)]
-    moved = total.bound(DOUBT) > 0 and change >= LEAST_CHANGE
-    seen = measured is None or change >= LEAST_SEEN * measured
-    found = [
-        cause
-        for cause in candidates
-        if cause.change_ns > 0
-        and (_is_certain(cause) or (moved and seen and _is_clear(profiles, cause, total.mean)))
-    ]
+    total_ns = estimate(profiles.total_changes_ns()).mean
+    found = _blamed(profiles, base_ns, total_ns)
+    blamed_ns = sum(cause.change_ns for cause in found)
+    explained = measured is None or blamed_ns >= LEAST_EXPLAINED * measured * base_ns
     # The sum of those blamed may exceed the whole where another function became faster.
-    whole_ns = max(total.mean, sum(cause.change_ns for cause in found))
-    shared = (replace(cause, share=cause.change_ns / whole_ns) for cause in found)
-    causes = sorted(
-        (cause for cause in shared if cause.share >= LEAST_CERTAIN_SHARE),
-        key=lambda cause: cause.share,
-        reverse=True,
-    )
+    whole_ns = max(total_ns, blamed_ns)
+    shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in found]
+    causes = [c for c in shared if c.share >= LEAST_CERTAIN_SHARE and (explained or _is_certain(c))]
+    change = total_ns / base_ns if base_ns else 0.0
     return Explanation(
-        causes=tuple(causes[:MOST_CAUSES]),
+        causes=tuple(sorted(causes, key=lambda cause: cause.share, reverse=True)[:MOST_CAUSES]),
         pairs=len(pairs),
         change=change,
         computing=computing,
-        note=None if causes else _why_nobody(moved, seen, change, measured, len(pairs)),
+        note=None if causes else _why_nobody(change, measured if found else None, len(pairs)),
     )
+
+
+def _blamed(profiles: _Profiles, base_ns: float, total_ns: float) -> list[Cause]:
+    candidates = [_cause(profiles, function) for function in _functions(profiles.pairs)]
+    mattering = sum(_matters(profiles, cause.function, base_ns) for cause in candidates)
+    doubt = DOUBT / max(1, mattering)
+    least_ns = max(LEAST_CHANGE * base_ns, LEAST_SHARE * total_ns)
+    return [
+        cause
+        for cause in candidates
+        if cause.change_ns > 0
+        and (
+            _is_certain(cause)
+            or (cause.change_ns >= least_ns and _is_clear(profiles, cause.function, doubt))
+        )
+    ]
+
+
+def _matters(profiles: _Profiles, function: Function, base_ns: float) -> bool:
+    times = (profiles.cost_ns(side, function) for pair in profiles.pairs for side in pair)
+    return max(times) >= MATTERS * base_ns
+
+
+def _is_clear(profiles: _Profiles, function: Function, doubt: float) -> bool:
+    return estimate(profiles.changes_ns(function)).bound(doubt) > 0
 
 
 def _functions(pairs: Iterable[ProfiledPair]) -> list[Function]:
@@ -109,12 +122,9 @@ def _functions(pairs: Iterable[ProfiledPair]) -> list[Function]:
 
 
 def _is_certain(cause: Cause) -> bool:
-    return cause.calls.changed and cause.calls.head > cause.calls.base
-
-
-def _is_clear(profiles: _Profiles, cause: Cause, total_ns: float) -> bool:
-    beyond = estimate(profiles.changes_ns(cause.function)).bound(DOUBT) > 0
-    return beyond and cause.change_ns >= LEAST_SHARE * total_ns
+    """It is called more often, or calls something outside of the project more often."""
+    counts = (cause.calls, *(count for _, count in cause.callees))
+    return any(count.changed and count.head > count.base for count in counts)
 
 
 def _cause(profiles: _Profiles, function: Function) -> Cause:
@@ -167,15 +177,14 @@ def _changed_callees(
             yield name, count
 
 
-def _why_nobody(moved: bool, seen: bool, change: float, measured: float | None, pairs: int) -> str:
-    if moved and not seen and measured is not None:
-        return (
-            f"the profiler sees {format_percent(change)} where {format_percent(measured)} was "
-            "measured without it, so it blames nobody"
-        )
-    if moved:
-        return f"no single function took longer beyond the spread of {pairs} pairs of profiles"
-    return f"under the profiler nothing took longer beyond the spread of {pairs} pairs of profiles"
+def _why_nobody(change: float, measured: float | None, pairs: int) -> str:
+    """`measured` where somebody could be blamed, but for less than it takes to explain it."""
+    if measured is None:
+        return f"no function took longer beyond the spread of {pairs} pairs of profiles"
+    return (
+        f"what the profiler sees ({format_percent(change)}) does not explain what was measured "
+        f"without it ({format_percent(measured)})"
+    )
 
 
 def _mean(values: Iterable[float]) -> float:

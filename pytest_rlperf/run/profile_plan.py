@@ -5,7 +5,7 @@ from dataclasses import replace
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import Profiling
 
-SLICES = (3, 18)
+SLICES = (3, 36)
 """Of a process; every third has its stacks sampled."""
 PROCESS_NS = 1.5e9
 """Aim for one test in one process."""

@@ -120,8 +120,8 @@ def test_unchanged_code_blames_nobody(asked: Ended):
     assert asked.code == 0
     assert asked.test("test_learn")["profile"]["functions"] == []
     assert (
-        " % under the profiler, in 3 pairs of processes; under the profiler nothing took longer "
-        "beyond the spread of 3 pairs of profiles"
+        " % under the profiler, in 3 pairs of processes; no function took longer beyond the spread "
+        "of 3 pairs of profiles"
     ) in asked.text
 
 

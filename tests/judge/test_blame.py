@@ -4,12 +4,9 @@ import random
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
-from pytest_rlperf.judge.blame import ProfiledPair, explain
+from pytest_rlperf.judge.blame import DOUBT, ProfiledPair, explain
 from pytest_rlperf.model.profile import Callee, Cost, Function, SideProfile
-from tests.factories import examples
 
 LEARN, ACT, STEP = (Function("agent.py", name) for name in ("learn", "act", "step"))
 US = 1_000.0
@@ -34,7 +31,7 @@ def pairs(
     base: Mapping[Function, tuple[int, float]],
     head: Mapping[Function, tuple[int, float]],
     *,
-    number: int = 6,
+    number: int = 8,
     spread: float = 0.01,
     seed: int = 1,
 ) -> list[ProfiledPair]:
@@ -102,7 +99,7 @@ def test_a_change_that_the_profiler_does_not_see_is_not_explained():
     found = explain(pairs(BASE, {**BASE, LEARN: (5, 110.0)}), measured=0.35, by_mean=False)
     assert found.causes == ()
     assert found.note is not None
-    assert "so it blames nobody" in found.note
+    assert "does not explain what was measured" in found.note
 
 
 def test_what_only_some_slices_spend_is_seen_by_the_mean():
@@ -126,12 +123,9 @@ def test_of_shares_that_outweigh_a_gain_elsewhere_none_is_above_the_whole():
     assert found.causes[0].share <= 1.0
 
 
-@examples
-@given(seed=st.integers(0, 10_000), spread=st.floats(0.0, 0.2))
-def test_code_compared_with_itself_rarely_blames_anybody(seed: int, spread: float):
-    """Rarely, not never: a bound has its doubt. So of thirty profiles at most one may."""
-    blamed = sum(
-        bool(explain(pairs(BASE, BASE, seed=31 * seed + n, spread=spread), None, False).causes)
-        for n in range(30)
-    )
-    assert blamed <= 2
+@pytest.mark.parametrize("spread", [0.01, 0.05, 0.2])
+def test_code_compared_with_itself_rarely_blames_anybody(spread: float):
+    """Rarely, not never: a bound has its doubt."""
+    profiles = (pairs(BASE, BASE, seed=seed, spread=spread) for seed in range(1000))
+    blamed = sum(bool(explain(each, None, by_mean=False).causes) for each in profiles)
+    assert blamed / 1000 <= 2 * DOUBT

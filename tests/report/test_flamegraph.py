@@ -76,5 +76,6 @@ def test_without_a_sample_there_is_no_file(tmp_path):
 def test_the_files_name_says_which_test(tmp_path):
     pair = ProfiledPair(side(HEAD), side(BASE))
     path = write_flamegraph(tmp_path / "new", "tests/test_a.py::test_b[c/d]", [pair])
+    assert path is not None
     assert path == tmp_path / "new" / "tests-test-a-py-test-b-c-d.svg"
     assert path.read_text(encoding="utf-8").startswith("<svg ")

@@ -11,6 +11,7 @@ from typing import Any, Protocol, runtime_checkable
 from pytest_rlperf.measure.clock import Clock, Elapsed
 from pytest_rlperf.measure.profiling.functions import FunctionWatch
 from pytest_rlperf.measure.profiling.lines import LineWatch
+from pytest_rlperf.measure.profiling.own_time import own_time_reader
 from pytest_rlperf.measure.profiling.stacks import StackWatch
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Profiling
@@ -47,7 +48,8 @@ class ProfilingClock:
     def __init__(self, clock: Clock, plan: Plan) -> None:
         self._clock = clock
         self._calls = plan.calls
-        self._watches = _watches(plan, clock.read_ns if isinstance(clock, Readable) else None)
+        read_ns = clock.read_ns if isinstance(clock, Readable) else own_time_reader()
+        self._watches = _watches(plan, read_ns)
         self._slice = -1
 
     @property
@@ -73,7 +75,7 @@ class ProfilingClock:
         return found
 
 
-def _watches(plan: Plan, read_ns: Callable[[], int] | None) -> tuple[Watch, ...]:
+def _watches(plan: Plan, read_ns: Callable[[], int]) -> tuple[Watch, ...]:
     if plan.profile is Profiling.LINES:
         return (LineWatch(plan.lines_of, read_ns),)
     return (FunctionWatch(read_ns), StackWatch(read_ns))

@@ -1,13 +1,10 @@
 """Exact call counts and time by function, from the interpreter's own profiling events.
 
-Time is wall time: reading a clock of CPU time is a system call, which may take longer than the
-function it would time. So that waiting for the core is nobody's fault, times come from the slices
-that waited least. Numba reports a compiled function to the profiler as if it were a Python one, so
-its time is its own; what was inlined into it is not seen.
+Numba reports a compiled function to the profiler as if it were a Python one, so its time is its
+own; what was inlined into it is not seen.
 """
 
 import cProfile
-import math
 import statistics
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -16,18 +13,15 @@ from typing import Any
 
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.measure.profiling.entries import NOTHING, Entry, Key, entries, key_of, summed
-from pytest_rlperf.measure.profiling.overhead import Overhead, event_overhead
-
-CLEAN_SHARE = 0.5
-"""Of the slices: those that had the core most of their time."""
+from pytest_rlperf.measure.profiling.overhead import NS, event_overhead
 
 
 class FunctionWatch:
     """cProfile around every slice."""
 
-    def __init__(self, read_ns: Callable[[], int] | None) -> None:
-        self._profile = cProfile.Profile() if read_ns is None else cProfile.Profile(read_ns, 1e-9)
-        self._overhead = event_overhead() if read_ns is None else Overhead()
+    def __init__(self, read_ns: Callable[[], int]) -> None:
+        self._profile = cProfile.Profile(read_ns, NS)
+        self._overhead = event_overhead(read_ns)
         self._slices: list[dict[Key, Entry]] = []
         self._elapsed: list[Elapsed] = []
 
@@ -43,12 +37,12 @@ class FunctionWatch:
         self._profile.clear()
 
     def facts(self, calls: int) -> dict[str, Any]:
-        compiled, clean = _compiled(), cleanest(self._elapsed)
+        compiled = _compiled()
         return {
             "functions": [
                 {
                     "function": key,
-                    **summary([each.get(key, NOTHING) for each in self._slices], clean, calls),
+                    **summary([each.get(key, NOTHING) for each in self._slices], calls),
                     "compiled": key in compiled,
                 }
                 for key in sorted({key for each in self._slices for key in each})
@@ -58,18 +52,9 @@ class FunctionWatch:
         }
 
 
-def cleanest(slices: Sequence[Elapsed]) -> list[int]:
-    """The numbers of the slices that waited least for the core."""
-    waited = [each.delay_ns / max(1, each.wall_ns) for each in slices]
-    order = sorted(range(len(waited)), key=waited.__getitem__)
-    return order[: math.ceil(CLEAN_SHARE * len(order))]
-
-
-def summary(seen: Sequence[Entry], clean: Sequence[int], calls: int) -> dict[str, Any]:
-    """One function over all slices, each of `calls` calls: times of the clean slices, counts of
-    all.
-    """
-    times = [seen[number].own_ns / calls for number in clean]
+def summary(seen: Sequence[Entry], calls: int) -> dict[str, Any]:
+    """One function over all slices, each of `calls` calls."""
+    times = [entry.own_ns / calls for entry in seen]
     whole = summed(seen)
     return {
         "calls": whole.calls,

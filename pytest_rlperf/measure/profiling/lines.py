@@ -6,7 +6,6 @@ between the sides, not with other functions.
 
 import inspect
 import sys
-import time
 from collections.abc import Callable
 from types import CodeType, FrameType
 from typing import Any
@@ -17,9 +16,9 @@ from pytest_rlperf.measure.clock import Elapsed
 class LineWatch:
     """Traces the frames of one function and no other."""
 
-    def __init__(self, wanted: str, read_ns: Callable[[], int] | None) -> None:
+    def __init__(self, wanted: str, read_ns: Callable[[], int]) -> None:
         self._file, _, self._name = wanted.rpartition(":")
-        self._read_ns = read_ns or time.perf_counter_ns
+        self._read_ns = read_ns
         self._code: CodeType | None = None
         self._cost: dict[int, list[float]] = {}  # by line: hits, ns
         self._line: dict[FrameType, tuple[int, int]] = {}  # running now, since

@@ -6,7 +6,6 @@ next, so a native function shows as the Python function that called it.
 
 import signal
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable
 from types import FrameType
@@ -22,8 +21,8 @@ DEEPEST = 200
 class StackWatch:
     """Counts a sample for as much time as has passed since the one before it."""
 
-    def __init__(self, read_ns: Callable[[], int] | None) -> None:
-        self._read_ns = read_ns or time.perf_counter_ns
+    def __init__(self, read_ns: Callable[[], int]) -> None:
+        self._read_ns = read_ns
         # Only the main thread gets signals; elsewhere there is no picture.
         self._possible = threading.current_thread() is threading.main_thread()
         self._found: Counter[tuple[tuple[str, str], ...]] = Counter()

@@ -1,6 +1,7 @@
 """Bisection over made-up histories, in which one commit is the first slow one."""
 
 import math
+from collections.abc import Sequence
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -16,7 +17,7 @@ class Line:
         self.bad = str(n)
         self.asked: list[str] = []
 
-    def halving(self, fast: list[str], slow: str) -> list[str]:
+    def halving(self, fast: Sequence[str], slow: str) -> list[str]:
         first = max((int(commit) for commit in fast), default=0)
         between = range(first + 1, int(slow))
         middle = (first + int(slow)) / 2
