@@ -23,7 +23,7 @@ class _Parser(ArgumentParser):
 
 def parser() -> ArgumentParser:
     whole = _Parser(prog="python -m rl_impls", description="Tabular reinforcement learning.")
-    commands = whole.add_subparsers(title="commands", required=True, metavar="COMMAND")
+    commands = whole.add_subparsers(title="commands", required=True, metavar="train|compare")
     for command in (train, compare):
         added = commands.add_parser(
             command.NAME, help=command.HELP, description=command.HELP, allow_abbrev=False

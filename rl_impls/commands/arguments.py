@@ -6,6 +6,8 @@ from argparse import ArgumentTypeError
 from collections.abc import Iterable
 from difflib import get_close_matches
 from functools import partial
+from os import W_OK, access
+from pathlib import Path
 from typing import Final
 
 from rl_impls.errors import SettingError
@@ -15,6 +17,8 @@ AGENTS: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu",
 RUNTIMES: Final = ("serial", "parallel")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
+# Processes count their steps in 64 bits, with a sign.
+MOST: Final = 2**63 - 1
 
 
 def agent(text: str) -> str:
@@ -41,6 +45,8 @@ def _at_least(text: str, least: int) -> int:
         number = least - 1
     if number < least:
         raise ArgumentTypeError(f"{text!r} is no whole number from {least} on.")
+    if number > MOST:
+        raise ArgumentTypeError(f"{text!r} is too large a number: {MOST} is the largest.")
     return number
 
 
@@ -55,6 +61,17 @@ def _or(names: Iterable[str]) -> str:
     return f"{', '.join(most)} or {last}"
 
 
+def check_place(path: Path) -> None:
+    """Before the work whose result it is for: a training would be lost otherwise."""
+    folder = path.absolute().parent
+    if not folder.is_dir():
+        raise SettingError(f"the folder of {path} does not exist: make it first.")
+    if path.is_dir():
+        raise SettingError(f"{path} is a folder: name a file.")
+    if not access(path if path.exists() else folder, W_OK):
+        raise SettingError(f"{path} may not be written: choose another place.")
+
+
 def environment(name: str) -> MakeEnv:
     """What makes the environment of that name; its episodes end."""
     import gymnasium
@@ -65,8 +82,15 @@ def environment(name: str) -> MakeEnv:
         close = get_close_matches(name, gymnasium.registry, n=1, cutoff=0.5)
         meant = f"did you mean {close[0]}?" if close else "name one that gymnasium.make knows."
         raise SettingError(f"there is no environment {name!r}: {meant}")
-    if name.startswith(("TicTacToe-", "TwoArmedBandit-")):
-        return partial(make_tabular, name)
-    if gymnasium.spec(name).max_episode_steps is not None:
-        return partial(make_tabular, name)
-    return partial(make_tabular, name, max_episode_steps=LONGEST_EPISODE)
+    is_own = name.startswith(("TicTacToe-", "TwoArmedBandit-"))
+    if is_own or gymnasium.spec(name).max_episode_steps is not None:
+        make_env = partial(make_tabular, name)
+    else:
+        make_env = partial(make_tabular, name, max_episode_steps=LONGEST_EPISODE)
+    try:
+        make_env(seed=None)
+    except (gymnasium.error.Error, ImportError) as error:
+        raise SettingError(
+            f"{name} cannot be made ({error}): install what it needs, or name another."
+        ) from error
+    return make_env

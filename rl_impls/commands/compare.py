@@ -48,12 +48,20 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     accepts.environment(arguments.env)
     agents = arguments.agent or accepts.AGENTS
-    results = {}
-    for entry in entries(agents, default_processes()):
-        print(f"{entry.agent}, {entry.runtime} ...", file=sys.stderr)
-        results[entry] = _train(entry, arguments)
-    print(render(results))
-    return 0
+    results: dict[Entry, dict[str, Any]] = {}
+    status = 0
+    try:
+        for entry in entries(agents, default_processes()):
+            print(f"{entry.agent}, {entry.runtime} ...", file=sys.stderr)
+            try:
+                results[entry] = _train(entry, arguments)
+            except WorkerDied as died:
+                print(f"rl_impls: {died}", file=sys.stderr)
+                status = 1
+    finally:  # after Ctrl+C, too: what is done is worth seeing
+        if results:
+            print(render(results))
+    return status
 
 
 def entries(agents: Sequence[str], n_cores: int) -> list[Entry]:
@@ -103,7 +111,7 @@ def _row(entry: Entry, result: dict[str, Any], yardstick: dict[str, Any]) -> tup
     return (
         entry.agent,
         entry.runtime,
-        f"{result['seconds']:.2f}",
+        f"{result['seconds']:.3f}",
         f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
         f"{result['steps_per_s']:,.0f}",
         f"{result['steps_per_s'] / yardstick['steps_per_s']:.2f}",

@@ -85,7 +85,8 @@ def run(arguments: Namespace) -> int:
             facts = asdict(runtime.facts)
     finally:
         bar.close()
-        if arguments.save is not None:
+        # A training that never began must not replace what an earlier one saved.
+        if arguments.save is not None and learner.n_steps > 0:
             learner.save(arguments.save)
     played = _play(learner, make_env)
     result = Result(
@@ -106,8 +107,8 @@ def _check(arguments: Namespace) -> None:
             name = option.replace("_", "-")
             raise SettingError(f"--{name} belongs to --runtime parallel: give both or neither.")
     for path in (arguments.save, arguments.json):
-        if path not in (None, STDOUT) and not Path(path).absolute().parent.is_dir():
-            raise SettingError(f"the folder of {path} does not exist: make it first.")
+        if path not in (None, STDOUT):
+            accepts.check_place(Path(path))
 
 
 @contextmanager
@@ -153,7 +154,7 @@ def _outcome(env: str, progress: Progress, played: Evaluation) -> dict[str, Any]
 def render(result: Result) -> str:
     """For people."""
     text = (
-        f"{result.steps:,} steps in {result.seconds:.2f} s: {result.steps_per_s:,.0f} steps/s, "
+        f"{result.steps:,} steps in {result.seconds:.3f} s: {result.steps_per_s:,.0f} steps/s, "
         f"{result.episodes:,} episodes, {result.peak_rss_bytes / 1e6:.0f} MB\n"
         f"{result.games:,} greedy games: mean return {result.mean_return:.3f}"
     )

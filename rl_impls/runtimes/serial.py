@@ -15,6 +15,8 @@ N_TICKS: Final = 50
 # Learners that hold transitions back learn them when `train` ends. Cut at whole buffers, a training
 # is the same with ticks and without.
 WHOLE_BUFFERS: Final = 32
+# Ctrl+C waits until compiled code comes back: this takes it a thirtieth of a second.
+LONGEST_PART: Final = 31_250 * WHOLE_BUFFERS
 
 
 class SerialRuntime:
@@ -41,13 +43,14 @@ class SerialRuntime:
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
-        if tick is None:
-            return self._learner.train(self._env, n_steps)
-        part = -(-n_steps // (N_TICKS * WHOLE_BUFFERS)) * WHOLE_BUFFERS
+        part = LONGEST_PART
+        if tick is not None:
+            part = min(part, -(-n_steps // (N_TICKS * WHOLE_BUFFERS)) * WHOLE_BUFFERS)
         done = Training(0, 0, 0.0)
         while done.steps < n_steps:
             done = done + self._learner.train(self._env, min(part, n_steps - done.steps))
-            tick(done.steps)
+            if tick is not None:
+                tick(done.steps)
         return done
 
     def learner(self) -> QLearner:

@@ -7,8 +7,6 @@ arrays `states` and `rows`.
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 import zipfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, TypeVar
@@ -17,6 +15,7 @@ import numpy as np
 
 from rl_impls.errors import ImplsError, TableFileError
 from rl_impls.tabular.settings import Settings
+from rl_impls.tabular.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rl_impls.tabular.learner import QLearner
@@ -27,19 +26,9 @@ Learner = TypeVar("Learner", bound="QLearner")
 
 
 def save(learner: QLearner, path: Path) -> None:
-    """Written beside, synced, renamed: whoever reads `path` finds the old file or the new one."""
     try:
-        with tempfile.NamedTemporaryFile(
-            dir=path.parent, prefix=f".{path.name}.", suffix=".part", delete=False
-        ) as file:
-            try:
-                _write(learner, file)  # type: ignore[arg-type]
-                file.flush()
-                os.fsync(file.fileno())
-                os.replace(file.name, path)
-            except BaseException:
-                Path(file.name).unlink(missing_ok=True)
-                raise
+        with whole_file(path) as file:
+            _write(learner, file)
     except OSError as error:
         raise TableFileError(
             f"the table cannot be written to {path} ({error.strerror}): choose another place."

@@ -2,6 +2,10 @@
 
 import json
 import os
+import signal
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -69,6 +73,41 @@ def test_a_save_that_fails_leaves_the_old_file_and_nothing_beside_it(tmp_path, m
         learner.save(path)
     assert path.read_bytes() == before
     assert [file.name for file in tmp_path.iterdir()] == ["table.npz"]
+
+
+KILLED_WHILE_SAVING = """
+import os, signal, sys
+from rl_impls.tabular import LEARNERS
+os.fsync = lambda handle: os.kill(os.getpid(), signal.SIGKILL)
+LEARNERS["list"](2, 2).save(sys.argv[1])
+"""
+
+
+def test_the_next_save_takes_the_place_of_one_that_was_killed(tmp_path):
+    path = tmp_path / "table.npz"
+    program = [sys.executable, "-c", KILLED_WHILE_SAVING, str(path)]
+    assert subprocess.run(program).returncode == -signal.SIGKILL
+    assert [file.name for file in tmp_path.iterdir()] == [".table.npz.part"]
+    trained("sparse", 50)[0].save(path)
+    assert [file.name for file in tmp_path.iterdir()] == ["table.npz"]
+    assert LEARNERS["sparse"].load(path).n_steps == 50
+
+
+def test_saves_to_one_place_at_the_same_time_leave_one_of_them_whole(tmp_path):
+    path = tmp_path / "table.npz"
+    learners = [trained("sparse", n_steps)[0] for n_steps in (10, 200)]
+    with ThreadPoolExecutor(4) as pool:
+        for saved in [pool.submit(learners[i % 2].save, path) for i in range(40)]:
+            saved.result()
+    assert [file.name for file in tmp_path.iterdir()] == ["table.npz"]
+    assert LEARNERS["sparse"].load(path).n_steps in (10, 200)
+
+
+def test_a_saved_table_may_be_read_by_whoever_may_read_new_files(tmp_path):
+    (tmp_path / "other").touch()
+    trained("list", 50)[0].save(tmp_path / "table.npz")
+    modes = {file.stat().st_mode for file in tmp_path.iterdir()}
+    assert len(modes) == 1
 
 
 def rewrite(path, **changes):

@@ -1,10 +1,13 @@
 """`python -m rl_impls compare`: one table of learners and runtimes."""
 
+import json
+import subprocess
 import sys
 
 import pytest
 
 from rl_impls.__main__ import main
+from rl_impls.commands import compare
 from rl_impls.commands.compare import Entry, argv, entries, render
 
 
@@ -39,9 +42,9 @@ def test_speeds_are_relative_to_lists_in_one_process():
     assert table == "\n".join(
         [
             "agent  runtime     seconds  memory  steps/s  relative  return    won  lost",
-            "numpy  serial         4.00   50 MB      250      0.50   0.900  93.0%  1.0%",
-            "list   serial         2.00   50 MB      500      1.00   0.900  93.0%  1.0%",
-            "list   parallel 2     1.00   50 MB    1,000      2.00   0.900      –     –",
+            "numpy  serial        4.000   50 MB      250      0.50   0.900  93.0%  1.0%",
+            "list   serial        2.000   50 MB      500      1.00   0.900  93.0%  1.0%",
+            "list   parallel 2    1.000   50 MB    1,000      2.00   0.900      –     –",
         ]
     )
 
@@ -52,6 +55,43 @@ def test_the_table_has_a_line_for_each(capsys):
     assert lines[0].split()[:2] == ["agent", "runtime"]
     assert all(line.startswith("sparse") for line in lines[1:])
     assert len(lines) >= 2
+
+
+@pytest.fixture
+def pretended(monkeypatch):
+    """Trainings that end as told, without training."""
+
+    def pretend(ends):
+        def run(words, **_):
+            name = words[words.index("--agent") + 1]
+            if ends[name] is KeyboardInterrupt:
+                raise KeyboardInterrupt
+            return subprocess.CompletedProcess(words, *ends[name])
+
+        monkeypatch.setattr(subprocess, "run", run)
+        monkeypatch.setattr(compare, "default_processes", lambda: 1)
+
+    return pretend
+
+
+WELL = (0, json.dumps(result(1.0)), "")
+AGENTS = ["--agent", "list", "--agent", "sparse", "--agent", "numpy"]
+
+
+def test_a_training_that_fails_is_named_and_the_others_are_compared(pretended, capsys):
+    pretended({"list": WELL, "sparse": (1, "", "some\nrl_impls: no memory.\n"), "numpy": WELL})
+    assert main(["compare", "TicTacToe-v0", "--steps", "9", *AGENTS]) == 1
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines()] == ["agent", "list", "numpy"]
+    assert "sparse, serial failed (rl_impls: no memory.): repeat it with python -m" in said.err
+
+
+def test_ctrl_c_shows_what_is_done(pretended, capsys):
+    pretended({"list": WELL, "sparse": WELL, "numpy": KeyboardInterrupt})
+    assert main(["compare", "TicTacToe-v0", "--steps", "9", *AGENTS]) == 130
+    said = capsys.readouterr()
+    assert [line.split()[0] for line in said.out.splitlines()] == ["agent", "list", "sparse"]
+    assert said.err.endswith("interrupted.\n")
 
 
 @pytest.mark.parametrize("words", [["--steps", "x"], ["--steps", "5", "--agent", "nobody"]])

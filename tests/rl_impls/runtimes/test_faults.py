@@ -86,11 +86,11 @@ def _no_env(*, seed):
 
 
 @pytest.fixture
-def training(tmp_path):
+def training(tmp_path, pytestconfig):
     """A program that trains, and the processes that are its workers."""
     script = tmp_path / "forever.py"
     script.write_text(FOREVER)
-    environment = os.environ | {"PYTHONPATH": os.pathsep.join(["", os.getcwd()])}
+    environment = os.environ | {"PYTHONPATH": str(pytestconfig.rootpath)}
     program = subprocess.Popen(
         [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
         env=environment, start_new_session=True,

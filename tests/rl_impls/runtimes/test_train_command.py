@@ -64,6 +64,20 @@ def test_a_program_trains_in_parallel_with_exactly_its_steps(tmp_path):
     assert LEARNERS["list"].load(table).n_steps == 20_001
 
 
+def test_a_training_that_never_began_replaces_no_saved_table(tmp_path, monkeypatch, capsys):
+    def interrupt(*_, **__):
+        raise KeyboardInterrupt
+
+    table = tmp_path / "table.npz"
+    words = ["TicTacToe-v0", "--agent", "list", "--steps", "50", "--save", str(table)]
+    assert train(*words) == 0
+    before = table.read_bytes()
+    monkeypatch.setattr(LEARNERS["list"], "train", interrupt)
+    assert train(*words) == 130
+    assert table.read_bytes() == before
+    assert capsys.readouterr().err.endswith("interrupted.\n")
+
+
 @pytest.mark.parametrize("env", ["FrozenLake-v1", "CliffWalking-v1", "TwoArmedBandit-v0"])
 def test_other_environments_have_a_return_but_no_win(env, capsys):
     assert train(env, "--agent", "list", "--steps", "500", "--json", "-") == 0
@@ -85,6 +99,9 @@ def test_other_environments_have_a_return_but_no_win(env, capsys):
         (["TicTacToe", "--agent", "list", "--steps", "9"], "did you mean TicTacToe-v0?"),
         (["CartPole-v1", "--agent", "list", "--steps", "9"], "a table cannot hold observations"),
         (["TicTacToe-v0", "--agent", "list", "--steps", "9", "--json", "no/file"], "make it first"),
+        (["TicTacToe-v0", "--agent", "list", "--steps", "9", "--save", "/"], "/ is a folder"),
+        (["TicTacToe-v0", "--agent", "list", "--steps", "9" * 20], "too large a number"),
+        (["GymV21Environment-v0", "--agent", "list", "--steps", "9"], "install what it needs"),
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_clear_line_and_exit_code_2(words, said, capsys):
