@@ -2,7 +2,6 @@
 
 import gc
 import sys
-import tracemalloc
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,19 +9,11 @@ import pytest
 
 from rl_impls.tabular import GPUQLearning, MemoryOptimizedQLearning, SparseQLearning
 from rl_impls.tabular.memory import COLLECT_EVERY_STEPS
+from tests.rl_impls.figures.memory import ALLOWED_PART, dense_bytes, sparse_bytes
 
 
 def test_a_sparse_table_of_ten_million_states_takes_less_than_a_tenth_of_a_dense_one():
-    n_states, n_actions, n_visited = 10_000_000, 4, 10_000
-    states = np.random.default_rng(0).choice(n_states, n_visited, replace=False).tolist()
-    tracemalloc.start()
-    learner = SparseQLearning(n_states, n_actions)
-    for s_tm1, s_t in zip(states, [*states[1:], states[0]], strict=True):
-        learner.learn(s_tm1, 0, 1.0, s_t, terminated=False)
-    _, peak_bytes = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert len(learner) == n_visited
-    assert peak_bytes < n_states * n_actions * 4 / 10
+    assert sparse_bytes() < ALLOWED_PART * dense_bytes()
 
 
 def test_looking_at_a_state_does_not_store_it():

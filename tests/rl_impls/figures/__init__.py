@@ -1,1 +1,1 @@
-"""Speed of the tabular learners as ratios, measured in one run."""
+"""Figures of the tabular learners: speed as ratios measured in one run, and memory."""

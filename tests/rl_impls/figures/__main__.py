@@ -4,18 +4,13 @@ Every round runs all contestants once, in random order; a ratio is the median ov
 ratio inside a round, so that a slow minute hits both its sides.
 """
 
-import platform
 import random
 import sys
 import tempfile
 from collections.abc import Callable
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from statistics import median
-
-import numba
-import numpy as np
 
 from tests.rl_impls.figures.contestants import (
     FLAGS,
@@ -26,6 +21,7 @@ from tests.rl_impls.figures.contestants import (
     run_compiled,
     run_learner,
 )  # fmt: skip
+from tests.rl_impls.figures.machine import circumstances
 
 N_COMPILED = 10_000_000
 N_BATCHED = 1_000_000
@@ -87,9 +83,7 @@ def render(rounds: list[dict[str, Run]]) -> str:
 def main(argv: list[str]) -> None:
     n_rounds = int(argv[0]) if argv else 7
     print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {platform.machine()} {platform.system()}, "
-        f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}, "
-        f"gcc {' '.join(FLAGS)}\npython -m tests.rl_impls.figures {n_rounds}: "
+        f"{circumstances()}, gcc {' '.join(FLAGS)}\npython -m tests.rl_impls.figures {n_rounds}: "
         f"medians of {n_rounds} rounds, CPU time"
     )
     with tempfile.TemporaryDirectory() as folder:

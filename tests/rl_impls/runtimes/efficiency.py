@@ -10,26 +10,21 @@ steps reach it. parallel / (2 x alone) is the raw efficiency, which also holds w
 take from each other.
 """
 
-import platform
 import random
 import sys
 import time
 from collections.abc import Callable
-from datetime import UTC, datetime
 from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from statistics import median
 from typing import NamedTuple
 
-import numba
-import numpy as np
-
 from rl_impls.runtimes import SerialRuntime
 from rl_impls.runtimes.parallel import SPAWNING, ParallelRuntime
 from rl_impls.tabular import QLearner
 from rl_impls.tabular.evaluate import evaluate
+from tests.rl_impls.figures.machine import circumstances
 from tests.rl_impls.runtimes.games import player, tictactoe
-from tests.rl_impls.runtimes.machine import cpu_model
 
 AGENT = "compiled"
 N_PROCESSES = 2
@@ -123,9 +118,7 @@ def _played(learner: QLearner) -> str:
 def main(argv: list[str]) -> None:
     n_rounds = int(argv[0]) if argv else 25
     print(
-        f"{datetime.now(UTC):%Y-%m-%d}, {cpu_model()}, {platform.system()} {platform.release()}, "
-        f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}\n"
-        f"python -m tests.rl_impls.runtimes.efficiency {n_rounds}: {AGENT}, "
+        f"{circumstances()}\npython -m tests.rl_impls.runtimes.efficiency {n_rounds}: {AGENT}, "
         f"{N_PROCESSES} processes, {N_STEPS:,} steps a round, wall time"
     )
     singles = [start_single(seed) for seed in range(N_PROCESSES)]

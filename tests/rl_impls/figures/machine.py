@@ -1,0 +1,16 @@
+"""When, on which machine and with which versions a figure was taken."""
+
+import platform
+from datetime import UTC, datetime
+
+import numba
+import numpy as np
+
+from pytest_rlperf.launch.fingerprint import cpu_model
+
+
+def circumstances() -> str:
+    return (
+        f"{datetime.now(UTC):%Y-%m-%d}, {cpu_model()}, {platform.system()} {platform.release()}, "
+        f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
+    )
