@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
@@ -43,6 +44,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _say(error, FAILED)
     except KeyboardInterrupt:
         return _say("interrupted.", INTERRUPTED)
+    except BrokenPipeError:  # nobody reads stdout any more, as behind `| head`
+        # Python writes what is left when it ends, and would complain once more.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return FAILED
     return status
 
 

@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
                 status = 1
     finally:  # after Ctrl+C, too: what is done is worth seeing
         if results:
-            print(render(results))
+            print(render(results), flush=True)
     return status
 
 

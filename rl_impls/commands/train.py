@@ -166,7 +166,7 @@ def render(result: Result) -> str:
 def _publish(result: Result, target: str | None) -> None:
     data = json.dumps(asdict(result), indent=2)
     if target == STDOUT:
-        print(data)
+        print(data, flush=True)
         return
     if target is not None:
         try:
@@ -175,4 +175,4 @@ def _publish(result: Result, target: str | None) -> None:
             raise SettingError(
                 f"the result cannot be written to {target} ({error.strerror}): name another file."
             ) from error
-    print(render(result))
+    print(render(result), flush=True)

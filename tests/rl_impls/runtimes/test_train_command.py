@@ -1,6 +1,7 @@
 """`python -m rl_impls train`: data on stdout, a bar on stderr, one line for a mistake."""
 
 import json
+import os
 import subprocess
 import sys
 
@@ -76,6 +77,19 @@ def test_a_training_that_never_began_replaces_no_saved_table(tmp_path, monkeypat
     assert train(*words) == 130
     assert table.read_bytes() == before
     assert capsys.readouterr().err.endswith("interrupted.\n")
+
+
+def test_a_reader_that_has_gone_is_no_reason_to_complain():
+    words = ["TicTacToe-v0", "--agent", "list", "--steps", "50", "--json", "-"]
+    read, write = os.pipe()
+    os.close(read)
+    ended = subprocess.run(
+        [sys.executable, "-m", "rl_impls", "train", *words],
+        stdout=write, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    os.close(write)
+    assert ended.returncode == 1
+    assert ended.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("env", ["FrozenLake-v1", "CliffWalking-v1", "TwoArmedBandit-v0"])
