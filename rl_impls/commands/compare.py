@@ -1,6 +1,7 @@
 """`python -m rl_impls compare`: every learner on every runtime, in one table.
 
-Each runs in a process of its own, so that its memory is its own.
+Each runs in a process of its own, so that its memory is its own. All run once a round, and speeds
+are compared inside a round: a slow moment of the machine then spoils one round, not the table.
 """
 
 from __future__ import annotations
@@ -11,6 +12,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median
 from typing import Any, Final
 
 from rl_impls.commands import arguments as accepts
@@ -22,8 +24,10 @@ HELP: Final = "every learner on every runtime: time, memory, speed and how well 
 # The yardstick of relative speed.
 FIRST: Final = "list"
 PARALLEL: Final = (2, 4)
+ROUNDS: Final = 3
 COLUMNS: Final = (
-    "agent", "runtime", "seconds", "memory", "steps/s", "relative", "return", "won", "lost",
+    "agent", "runtime", "rounds", "seconds", "memory", "steps/s", "relative",
+    "return", "won", "lost",
 )  # fmt: skip
 
 
@@ -37,31 +41,44 @@ class Entry:
         return "serial" if self.processes == 1 else f"parallel {self.processes}"
 
 
+Rounds = list[dict[str, Any]]  # what `train` told, round by round
+Results = dict[Entry, Rounds]
+
+
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("env", metavar="ENV", help="TicTacToe-v0, or any name gymnasium knows")
     parser.add_argument("--steps", type=accepts.positive, required=True, metavar="N")
     parser.add_argument("--seed", type=accepts.not_negative, default=0, metavar="S")
+    parser.add_argument("--rounds", type=accepts.positive, default=ROUNDS, metavar="N",
+                        help=f"the table holds medians of them (default {ROUNDS})")  # fmt: skip
     parser.add_argument("--agent", type=accepts.agent, action="append", metavar="NAME",
                         help="only this one; may repeat")  # fmt: skip
 
 
 def run(arguments: Namespace) -> int:
     accepts.environment(arguments.env)
-    agents = arguments.agent or accepts.AGENTS
-    results: dict[Entry, dict[str, Any]] = {}
-    status = 0
+    todo = entries(arguments.agent or accepts.AGENTS, default_processes())
+    results: Results = {}
+    failed: set[Entry] = set()
     try:
-        for entry in entries(agents, default_processes()):
-            print(f"{entry.agent}, {entry.runtime} ...", file=sys.stderr)
-            try:
-                results[entry] = _train(entry, arguments)
-            except WorkerDied as died:
-                print(f"rl_impls: {died}", file=sys.stderr)
-                status = 1
+        for number in range(arguments.rounds):
+            for entry in (entry for entry in todo if entry not in failed):
+                print(
+                    f"round {number + 1} of {arguments.rounds}: {entry.agent}, {entry.runtime} ...",
+                    file=sys.stderr,
+                )
+                try:
+                    trained = _train(entry, arguments, arguments.seed + number)
+                except WorkerDied as died:
+                    print(f"rl_impls: {died}", file=sys.stderr)
+                    failed.add(entry)
+                    results.pop(entry, None)
+                else:
+                    results.setdefault(entry, []).append(trained)
     finally:  # after Ctrl+C, too: what is done is worth seeing
         if results:
             print(render(results), flush=True)
-    return status
+    return 1 if failed else 0
 
 
 def entries(agents: Sequence[str], n_cores: int) -> list[Entry]:
@@ -78,8 +95,8 @@ def argv(entry: Entry, env: str, steps: int, seed: int) -> list[str]:
     return words
 
 
-def _train(entry: Entry, arguments: Namespace) -> dict[str, Any]:
-    words = argv(entry, arguments.env, arguments.steps, arguments.seed)
+def _train(entry: Entry, arguments: Namespace, seed: int) -> dict[str, Any]:
+    words = argv(entry, arguments.env, arguments.steps, seed)
     ended = subprocess.run(words, capture_output=True, text=True)
     if ended.returncode != 0:
         said = ended.stderr.strip().splitlines()
@@ -91,31 +108,38 @@ def _train(entry: Entry, arguments: Namespace) -> dict[str, Any]:
     return result
 
 
-def render(results: dict[Entry, dict[str, Any]]) -> str:
+def render(results: Results) -> str:
     """A line for each, speeds relative to the first serial one of lists, else to the first."""
     yardstick = results.get(Entry(FIRST, 1)) or next(iter(results.values()))
-    rows = [COLUMNS, *(_row(entry, result, yardstick) for entry, result in results.items())]
+    rows = [COLUMNS, *(_row(entry, rounds, yardstick) for entry, rounds in results.items())]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
     lines = []
     for row in rows:
-        cells = [cell.ljust(w) if i < 2 else cell.rjust(w) for i, (cell, w) in
+        cells = [cell.ljust(w) if i < 3 else cell.rjust(w) for i, (cell, w) in
                  enumerate(zip(row, widths, strict=True))]  # fmt: skip
         lines.append("  ".join(cells).rstrip())
     return "\n".join(lines)
 
 
-def _row(entry: Entry, result: dict[str, Any], yardstick: dict[str, Any]) -> tuple[str, ...]:
-    def percent(rate: float | None) -> str:
-        return "–" if rate is None else f"{rate:.1%}"
+def _row(entry: Entry, rounds: Rounds, yardstick: Rounds) -> tuple[str, ...]:
+    def middle(field: str) -> float:
+        return float(median(result[field] for result in rounds))
 
+    def percent(field: str) -> str:
+        return "–" if rounds[0][field] is None else f"{middle(field):.1%}"
+
+    # A comparison that was cut short has more rounds of some than of others.
+    pairs = zip(rounds, yardstick, strict=False)
+    ratios = [own["steps_per_s"] / other["steps_per_s"] for own, other in pairs]
     return (
         entry.agent,
         entry.runtime,
-        f"{result['seconds']:.3f}",
-        f"{result['peak_rss_bytes'] / 1e6:.0f} MB",
-        f"{result['steps_per_s']:,.0f}",
-        f"{result['steps_per_s'] / yardstick['steps_per_s']:.2f}",
-        f"{result['mean_return']:.3f}",
-        percent(result["win_rate"]),
-        percent(result["loss_rate"]),
+        str(len(rounds)),
+        f"{middle('seconds'):.3f}",
+        f"{middle('peak_rss_bytes') / 1e6:.0f} MB",
+        f"{middle('steps_per_s'):,.0f}",
+        f"{median(ratios):.2f}",
+        f"{middle('mean_return'):.3f}",
+        percent("win_rate"),
+        percent("loss_rate"),
     )

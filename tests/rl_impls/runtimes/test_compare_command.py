@@ -34,23 +34,53 @@ def test_each_runs_as_a_command_of_its_own():
 def test_speeds_are_relative_to_lists_in_one_process():
     table = render(
         {
-            Entry("numpy", 1): result(4.0),
-            Entry("list", 1): result(2.0),
-            Entry("list", 2): result(1.0, win_rate=None, loss_rate=None),
+            Entry("numpy", 1): [result(4.0)],
+            Entry("list", 1): [result(2.0)],
+            Entry("list", 2): [result(1.0, win_rate=None, loss_rate=None)],
         }
     )
     assert table == "\n".join(
         [
-            "agent  runtime     seconds  memory  steps/s  relative  return    won  lost",
-            "numpy  serial        4.000   50 MB      250      0.50   0.900  93.0%  1.0%",
-            "list   serial        2.000   50 MB      500      1.00   0.900  93.0%  1.0%",
-            "list   parallel 2    1.000   50 MB    1,000      2.00   0.900      –     –",
+            "agent  runtime     rounds  seconds  memory  steps/s  relative  return    won  lost",
+            "numpy  serial      1         4.000   50 MB      250      0.50   0.900  93.0%  1.0%",
+            "list   serial      1         2.000   50 MB      500      1.00   0.900  93.0%  1.0%",
+            "list   parallel 2  1         1.000   50 MB    1,000      2.00   0.900      –     –",
         ]
     )
 
 
+def test_a_slow_moment_spoils_one_round_and_not_the_table():
+    # The yardstick of the second round met other work; so did nothing else.
+    table = render(
+        {
+            Entry("list", 1): [result(2.0), result(6.0), result(2.0)],
+            Entry("numpy", 1): [result(4.0), result(4.0), result(4.0)],
+        }
+    )
+    relative = [line.split()[-4] for line in table.splitlines()[1:]]
+    assert relative == ["1.00", "0.50"]
+
+
+def test_every_round_has_a_seed_of_its_own(pretended, monkeypatch):
+    pretended({"list": WELL})
+    seeds = []
+    pretended_run = subprocess.run
+
+    def run(words, **options):
+        seeds.append(words[words.index("--seed") + 1])
+        return pretended_run(words, **options)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    words = ["TicTacToe-v0", "--steps", "9", "--agent", "list", "--seed", "4", "--rounds", "2"]
+    assert main(["compare", *words]) == 0
+    assert seeds == ["4", "5"]
+
+
 def test_the_table_has_a_line_for_each(capsys):
-    assert main(["compare", "TicTacToe-v0", "--steps", "2000", "--agent", "sparse"]) == 0
+    assert (
+        main(["compare", "TicTacToe-v0", "--steps", "2000", "--agent", "sparse", "--rounds", "1"])
+        == 0
+    )
     lines = capsys.readouterr().out.splitlines()
     assert lines[0].split()[:2] == ["agent", "runtime"]
     assert all(line.startswith("sparse") for line in lines[1:])
