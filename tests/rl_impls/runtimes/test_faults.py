@@ -38,12 +38,15 @@ if __name__ == "__main__":
 """
 
 
+OF_MPI = ("mpich", "sm_segment", "vader_segment")
+
+
 @pytest.fixture(autouse=True)
 def no_shared_memory_is_left():
     """MPI jobs of other tests may come and go meanwhile; theirs are not ours."""
 
     def segments():
-        return {name for name in os.listdir("/dev/shm") if not name.startswith("mpich")}
+        return {name for name in os.listdir("/dev/shm") if not name.startswith(OF_MPI)}
 
     before = segments()
     yield
