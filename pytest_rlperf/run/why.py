@@ -57,10 +57,9 @@ class Profiler:
             self._add_lines(asked)
 
     def _needs(self, track: Track) -> bool:
-        decision = track.decision
-        if decision is None or track.failure or not track.blocks:
+        if track.plan is None or track.failure or track.ended:
             return False
-        regressed = decision.outcome is Outcome.REGRESSED
+        regressed = track.decision is not None and track.decision.outcome is Outcome.REGRESSED
         return self.wish.always or (regressed and self.wish.on_regression)
 
     def _played(
@@ -86,10 +85,9 @@ class Profiler:
 
     def _explained(self, track: Track, played: Sequence[Played]) -> Explanation:
         decision = track.decision
-        assert decision is not None
         pairs = [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in played]
-        measured = decision.interval.change if decision.interval else None
-        explanation = explain(pairs, measured, decision.by_sums)
+        measured = decision.interval.change if decision and decision.interval else None
+        explanation = explain(pairs, measured, decision is not None and decision.by_sums)
         sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
         ran = [function for pair in pairs for function in pair.head.functions]
         graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
