@@ -1,0 +1,54 @@
+"""What two trees on disk say of the functions that are blamed."""
+
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.model.profile import Function
+from pytest_rlperf.model.why import Cause, Count, Explanation, Source
+from pytest_rlperf.run.source_evidence import Sources, with_sources
+
+KERNELS = "def best(q):\n    return max(q)\n\ndef train(q):\n    return best(q)\n"
+TRAIN, BEST = Function("lib/kernels.py", "train"), Function("lib/kernels.py", "best")
+
+
+@pytest.fixture
+def sources(tmp_path: Path) -> Sources:
+    imported = {}
+    for side, text in (("base", KERNELS), ("head", KERNELS.replace("max(q)", "max(list(q))"))):
+        file = tmp_path / side / "lib" / "kernels.py"
+        file.parent.mkdir(parents=True)
+        file.write_text(text)
+        gone = str(tmp_path / side / "gone.so")
+        imported[side] = {"lib.kernels": str(file), "gone": gone}
+    return Sources.read(imported, tmp_path / "head")
+
+
+def cause(function: Function, compiled: bool = False) -> Cause:
+    calls = Count(1, 1, certain=True)
+    return Cause(function, 1.0, 10.0, calls, time_ratio=2.0, compiled=compiled)
+
+
+def judged(sources: Sources, one: Cause) -> Cause:
+    return with_sources(Explanation((one,)), sources, [one.function]).causes[0]
+
+
+def test_a_function_whose_source_changed_is_marked(sources: Sources):
+    assert judged(sources, cause(BEST)).source is Source.CHANGED
+
+
+def test_a_function_whose_source_is_the_same_is_marked_so(sources: Sources):
+    found = judged(sources, cause(TRAIN))
+    assert (found.source, found.inlined) == (Source.SAME, ())
+
+
+def test_of_a_librarys_function_nothing_is_known(sources: Sources):
+    assert judged(sources, cause(Function("copy.py", "deepcopy"))).source is Source.UNKNOWN
+
+
+def test_a_compiled_function_names_what_changed_inside_it(sources: Sources):
+    assert judged(sources, cause(TRAIN, compiled=True)).inlined == (BEST,)
+
+
+def test_a_compiled_function_that_changed_itself_needs_no_other(sources: Sources):
+    assert judged(sources, cause(BEST, compiled=True)).inlined == ()
