@@ -30,6 +30,9 @@ LEAST_EXPLAINED = 1 / 3
 """Of the measured change."""
 LEAST_SHARE = 0.10
 """Of the change, for a function whose calls did not change."""
+LEAST_OTHERS = 3
+OTHERS_SHARE = 0.2
+"""Functions, and their share of the time, that tell how fast the machine was."""
 LEAST_CERTAIN_SHARE = 0.02
 """For one whose calls did."""
 MOST_CAUSES = 5
@@ -55,15 +58,47 @@ class _Profiles:
         cost = side.functions.get(function, ABSENT)
         return cost.mean_ns if self.by_mean else cost.typical_ns
 
-    def changes_ns(self, function: Function) -> list[float]:
-        return [self.cost_ns(p.head, function) - self.cost_ns(p.base, function) for p in self.pairs]
-
     def base_ns(self) -> float:
         return _mean(pair.base.total_ns(self.by_mean) for pair in self.pairs)
+
+    def changes_ns(self, function: Function) -> list[float]:
+        """One a pair, as if all pairs had met the machine at the same speed."""
+        base_ns = self.base_ns()
+        return [self._change(pair, function) * base_ns for pair in self.pairs]
 
     def total_changes_ns(self) -> list[float]:
         mean = self.by_mean
         return [pair.head.total_ns(mean) - pair.base.total_ns(mean) for pair in self.pairs]
+
+    def _change(self, pair: ProfiledPair, function: Function) -> float:
+        """Of the pair's base time."""
+        head_ns, base_ns = (self.cost_ns(side, function) for side in pair)
+        return (head_ns / self._pace(pair, function) - base_ns) / pair.base.total_ns(self.by_mean)
+
+    def _pace(self, pair: ProfiledPair, function: Function) -> float:
+        """How much longer the other functions take at head: a moment in which the machine is
+        slower hits all of them. Their median, so that it takes more than one change to move it; 1
+        where there are too few others to tell.
+        """
+        total_ns = pair.base.total_ns(self.by_mean)
+        others = [
+            (self.cost_ns(pair.head, other) / ns, ns)
+            for other in pair.base.functions
+            if other != function and (ns := self.cost_ns(pair.base, other)) >= MATTERS * total_ns
+        ]
+        if len(others) < LEAST_OTHERS or sum(ns for _, ns in others) < OTHERS_SHARE * total_ns:
+            return 1.0
+        return weighted_median(others) or 1.0
+
+
+def weighted_median(values: Sequence[tuple[float, float]]) -> float:
+    """Of pairs of a value and its weight."""
+    half = sum(weight for _, weight in values) / 2
+    for value, weight in sorted(values):
+        half -= weight
+        if half <= 0:
+            return value
+    raise ValueError("there is no median of nothing")
 
 
 def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool) -> Explanation:

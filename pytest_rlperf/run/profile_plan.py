@@ -5,10 +5,10 @@ from dataclasses import replace
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import Profiling
 
-SLICES = (9, 36)
+SLICES = (9, 24)
 """Of a process; every third has its stacks sampled."""
-PROCESS_NS = 2.0e9
-"""Aim for one test in one process: its start takes as long."""
+PROCESS_NS = 1.2e9
+"""Aim for one test in one process."""
 SLOWED = 4
 """Times that profiled code may take."""
 

@@ -116,3 +116,11 @@ def test_a_rank_that_crashes_is_one_failure_with_its_signal(ended: Ended):
     assert "rank 0 ended by SIGSEGV during call (2 ranks)" in shown
     assert "in crash" in shown
     assert "repeat: pytest " in shown
+
+
+def test_a_job_that_regressed_has_its_first_rank_profiled(workshop: Workshop):
+    base = {"lib.py": LIBRARY.format(ms=1), "tests/test_perf.py": TESTS}
+    project = workshop.project("mpi-profile", base, {"lib.py": LIBRARY.format(ms=2)})
+    ended = project.measure("-k", "test_work and 2", env={"PROFILED_PAIRS": "3"})
+    assert ended.test("test_work[nprocs=2]")["profile"]["pairs"] == 3
+    assert "  profile: " in ended.section("test_work[nprocs=2]")

@@ -2,11 +2,15 @@
 
 import random
 from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from pytest_rlperf.judge.blame import DOUBT, ProfiledPair, explain
+from pytest_rlperf.judge.blame import DOUBT, ProfiledPair, explain, weighted_median
 from pytest_rlperf.model.profile import Callee, Cost, Function, SideProfile
+from tests.factories import examples
 
 LEARN, ACT, STEP = (Function("agent.py", name) for name in ("learn", "act", "step"))
 US = 1_000.0
@@ -129,3 +133,47 @@ def test_code_compared_with_itself_rarely_blames_anybody(spread: float):
     profiles = (pairs(BASE, BASE, seed=seed, spread=spread) for seed in range(1000))
     blamed = sum(bool(explain(each, None, by_mean=False).causes) for each in profiles)
     assert blamed / 1000 <= 2 * DOUBT
+
+
+def slowed(side: SideProfile, factor: float) -> SideProfile:
+    functions = {
+        name: replace(cost, typical_ns=cost.typical_ns * factor, mean_ns=cost.mean_ns * factor)
+        for name, cost in side.functions.items()
+    }
+    return replace(side, functions=functions)
+
+
+MANY = {Function("agent.py", name): (5, 50.0) for name in "abcdef"}
+
+
+def test_a_moment_in_which_the_machine_is_slower_blames_nobody():
+    made = pairs(MANY, MANY)
+    head_unlucky = [ProfiledPair(slowed(pair.head, 1.3), pair.base) for pair in made]
+    assert explain(head_unlucky, None, by_mean=False).causes == ()
+
+
+def test_a_function_is_seen_though_the_machines_speed_goes_up_and_down():
+    guilty = Function("agent.py", "a")
+    rng = random.Random(3)
+    made = [
+        ProfiledPair(slowed(pair.head, rng.uniform(1, 2)), slowed(pair.base, rng.uniform(1, 2)))
+        for pair in pairs(MANY, {**MANY, guilty: (5, 75.0)})
+    ]
+    found = explain(made, measured=None, by_mean=False)
+    assert [cause.function for cause in found.causes] == [guilty]
+
+
+def test_another_functions_gain_is_no_ones_loss():
+    quicker = {**MANY, Function("agent.py", "a"): (5, 5.0)}
+    assert explain(pairs(MANY, quicker), measured=None, by_mean=False).causes == ()
+
+
+@examples
+@given(st.lists(st.tuples(st.floats(0.1, 10), st.floats(0.1, 10)), min_size=1))
+def test_half_of_the_weight_lies_on_either_side_of_a_weighted_median(
+    values: list[tuple[float, float]],
+):
+    middle = weighted_median(values)
+    total = sum(weight for _, weight in values)
+    assert sum(weight for value, weight in values if value < middle) <= total / 2 + 1e-9
+    assert sum(weight for value, weight in values if value > middle) <= total / 2 + 1e-9
