@@ -17,11 +17,11 @@ class Profiling(StrEnum):
 class Function(NamedTuple):
     """A function by its file, relative to the tree where it lies in it, and qualified name."""
 
-    file: str
+    file: str  # empty: it is a native function
     name: str
 
     def __str__(self) -> str:
-        return f"{self.file}:{self.name}"
+        return f"{self.file}:{self.name}" if self.file else self.name
 
 
 class Callee(NamedTuple):

@@ -80,5 +80,7 @@ def _callees(entry: Facts) -> dict[Key, Callee]:
 
 
 def _outside_callees(entry: Facts, outside: Set[Key], places: Places) -> dict[str, Callee]:
+    """Of native ones, only their own time is known to be spent here."""
+    natives = {name: Callee(*callee) for name, callee in entry["natives"].items()}
     library = {str(places.function(k)): c for k, c in _callees(entry).items() if k in outside}
-    return {name: Callee(*callee) for name, callee in entry["natives"].items()} | library
+    return library | natives

@@ -59,6 +59,18 @@ def test_a_librarys_time_is_charged_to_the_project_and_its_calls_are_told():
     }
 
 
+def test_it_reaches_the_project_through_native_functions_too():
+    found = profile(
+        entry(LEARN, "learn", 10.0, callees=[[["", "max"], 6, 35.0]], natives={"max": [6, 5.0]}),
+        entry("", "max", 0.0, callees=[[[SORT, "_amax"], 6, 30.0]]),
+        entry(SORT, "_amax", 30.0),
+    )
+    [(function, cost)] = found.functions.items()
+    assert function == Function("agent.py", "learn")
+    assert cost.typical_ns == pytest.approx(40.0)
+    assert list(cost.callees) == ["max"]
+
+
 def test_a_librarys_function_that_is_measured_itself_keeps_its_time():
     assert list(profile(entry(SORT, "sort", 30.0)).functions) == [Function("numpy/core.py", "sort")]
 

@@ -17,6 +17,8 @@ from pytest_rlperf.model.profile import Callee
 
 OWN_FOLDER = str(Path(pytest_rlperf.__file__).parent)
 OWN_LOOP = "<rlperf loop>"
+NATIVE = ""
+"""In the place of a file. Some native functions call Python ones, such as `numpy.ndarray.max`."""
 
 INNER = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr)>)+$")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -24,7 +26,7 @@ METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
 OF_TYPE = re.compile(r"<built-in method (.+) of type object")
 BUILT_IN = re.compile(r"<built-in method (?:builtins\.)?(.+)>")
 
-Key = tuple[str, str]  # file as the interpreter knows it, qualified name
+Key = tuple[str, str]  # file as the interpreter knows it, "" of a native one; qualified name
 
 
 class Entry(NamedTuple):
@@ -43,14 +45,16 @@ def entries(stats: Iterable[Any], overhead: Overhead) -> dict[Key, Entry]:
     """`stats` is what `cProfile.Profile.getstats` returns."""
     found: dict[Key, Entry] = {}
     for stat in stats:
-        if isinstance(stat.code, CodeType) and not is_own(stat.code.co_filename):
-            key = key_of(stat.code)
-            inner = key[1] != stat.code.co_qualname
-            found[key] = _added(found.get(key, NOTHING), _entry(stat, inner, overhead))
+        key = key_of(stat.code)
+        if not is_own(key[0]):
+            found[key] = _added(found.get(key, NOTHING), _entry(stat, overhead))
     return found
 
 
-def key_of(code: CodeType) -> Key:
+def key_of(code: CodeType | str) -> Key:
+    """Of a function's code; of a native function there is a description only."""
+    if isinstance(code, str):
+        return NATIVE, native_name(code)
     return code.co_filename, INNER.sub("", code.co_qualname)
 
 
@@ -69,22 +73,27 @@ def native_name(description: str) -> str:
     return found[1] if (found := BUILT_IN.fullmatch(text)) else text
 
 
-def _entry(stat: Any, inner: bool, overhead: Overhead) -> Entry:
+def _entry(stat: Any, overhead: Overhead) -> Entry:
     natives: dict[str, Callee] = {}
     callees: dict[Key, Callee] = {}
     for sub in stat.calls or ():
-        if isinstance(sub.code, CodeType):
-            _add(callees, key_of(sub.code), Callee(sub.callcount, sub.totaltime * 1e9))
-        else:
+        key = key_of(sub.code)
+        _add(callees, key, Callee(sub.callcount, sub.totaltime * 1e9))
+        if key[0] == NATIVE:
             ns = _less(sub.inlinetime, sub.callcount * overhead.native_inside_ns)
-            _add(natives, native_name(sub.code), Callee(sub.callcount, ns))
+            _add(natives, key[1], Callee(sub.callcount, ns))
+    if isinstance(stat.code, str):  # its own time is its callers'
+        return Entry(0, 0.0, {}, callees)
+    n_natives = sum(native.calls for native in natives.values())
+    n_calls = sum(callee.calls for callee in callees.values())
     own_ns = _less(
         stat.inlinetime,
         stat.callcount * overhead.inside_ns
-        + sum(callee.calls for callee in callees.values()) * overhead.outside_ns
-        + sum(native.calls for native in natives.values()) * overhead.native_outside_ns,
+        + (n_calls - n_natives) * overhead.outside_ns
+        + n_natives * overhead.native_outside_ns,
     )
     own_ns += sum(native.ns for native in natives.values())
+    inner = key_of(stat.code)[1] != stat.code.co_qualname
     return Entry(0 if inner else stat.callcount, own_ns, natives, callees)
 
 

@@ -75,6 +75,22 @@ def test_what_a_function_calls_is_known_with_the_time_it_took():
     assert callees["act"] == (20, pytest.approx(20 * 30))
 
 
+def longest(words: list[str]) -> str:
+    def size(word: str) -> int:
+        act()
+        return len(word)
+
+    return max(words, key=size)
+
+
+def test_a_way_through_a_native_function_is_known():
+    facts = watched(lambda: longest(["a", "bb"]))
+    through = next(e for e in facts["functions"] if e["function"] == ("", "max"))
+    size = (HERE, "longest.<locals>.size")
+    assert [size, 8, pytest.approx(8 * 30)] in through["callees"]
+    assert list(function(facts, "longest")["callees"][0][0]) == ["", "max"]
+
+
 def test_this_packages_own_functions_are_left_out():
     files = {each["function"][0] for each in watched(learn)["functions"]}
     assert not any("pytest_rlperf" in file and "tests" not in file for file in files)
