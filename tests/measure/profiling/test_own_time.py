@@ -1,6 +1,7 @@
 """The profilers' clock asks the kernel only where there may have been a wait."""
 
 from collections.abc import Callable
+from types import SimpleNamespace
 
 import pytest
 
@@ -23,7 +24,8 @@ class Kernel:
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch) -> Kernel:
     kernel = Kernel()
-    monkeypatch.setattr(own_time.time, "perf_counter_ns", lambda: kernel.wall_ns)
+    clock = SimpleNamespace(perf_counter_ns=lambda: kernel.wall_ns)
+    monkeypatch.setattr(f"{own_time.__name__}.time", clock)
     monkeypatch.setattr(own_time, "_run_delay_reader", lambda: kernel.run_delay_ns)
     return kernel
 
