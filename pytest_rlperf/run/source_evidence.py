@@ -9,12 +9,12 @@ from pytest_rlperf.judge.sources import Module, Place, changed_functions, compil
 from pytest_rlperf.model.profile import Function
 from pytest_rlperf.model.why import Cause, Explanation, Source
 
-Imported = Mapping[str, Mapping[str, str]]  # side → module → file
+Imported = Mapping[str, Mapping[str, str]]  # side → top-level module → file, or folder
 
 
 @dataclass(frozen=True, slots=True)
 class Sources:
-    """The modules of the tree that a test imported."""
+    """The modules of the tree that a test imported, with all that their packages hold."""
 
     modules: Mapping[str, Module]  # head's
     changed: Mapping[str, frozenset[str]]  # functions, by module
@@ -23,14 +23,11 @@ class Sources:
 
     @classmethod
     def read(cls, imported: Imported, tree: Path) -> Self:
-        heads, bases = (_modules(imported.get(side, {})) for side in ("head", "base"))
+        files, base_files = (_files(imported.get(side, {})) for side in ("head", "base"))
+        heads, bases = _modules(files), _modules(base_files)
         changed = {name: changed_functions(m, bases.get(name)) for name, m in heads.items()}
-        files = {
-            name: _relative(file, tree)
-            for name, file in imported.get("head", {}).items()
-            if name in heads
-        }
-        return cls(heads, changed, {file: name for name, file in files.items()}, files)
+        short = {name: _relative(file, tree) for name, file in files.items()}
+        return cls(heads, changed, {file: name for name, file in short.items()}, short)
 
     def place(self, function: Function) -> Place | None:
         module = self.module_of.get(function.file)
@@ -51,7 +48,7 @@ def with_sources(
 
 def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause:
     place = sources.place(cause.function)
-    if place is None:
+    if place is None or place[0] not in sources.changed:
         return cause
     changed = place[1] in sources.changed[place[0]]
     source = Source.CHANGED if changed else Source.SAME
@@ -61,16 +58,32 @@ def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause
     return replace(cause, source=source, inlined=tuple(map(sources.function, inlined)))
 
 
-def _modules(files: Mapping[str, str]) -> dict[str, Module]:
+def _files(imported: Mapping[str, str]) -> dict[str, Path]:
+    found = {}
+    for name, file in imported.items():
+        path = Path(file)
+        folder = path.parent if path.name == "__init__.py" else path
+        if folder.is_dir():
+            found |= {_dotted(name, inner, folder): inner for inner in folder.rglob("*.py")}
+        else:
+            found[name] = path
+    return found
+
+
+def _dotted(package: str, file: Path, folder: Path) -> str:
+    parts = file.relative_to(folder).with_suffix("").parts
+    return ".".join((package, *(part for part in parts if part != "__init__")))
+
+
+def _modules(files: Mapping[str, Path]) -> dict[str, Module]:
     found = {}
     for name, file in files.items():
         try:
-            found[name] = Module(Path(file).read_text(encoding="utf-8"))
+            found[name] = Module(file.read_text(encoding="utf-8"))
         except (OSError, UnicodeDecodeError):  # compiled, or gone meanwhile
             continue
     return found
 
 
-def _relative(file: str, tree: Path) -> str:
-    path = Path(file)
-    return path.relative_to(tree).as_posix() if path.is_relative_to(tree) else file
+def _relative(file: Path, tree: Path) -> str:
+    return file.relative_to(tree).as_posix() if file.is_relative_to(tree) else str(file)

@@ -19,8 +19,9 @@ def sources(tmp_path: Path) -> Sources:
         file = tmp_path / side / "lib" / "kernels.py"
         file.parent.mkdir(parents=True)
         file.write_text(text)
-        gone = str(tmp_path / side / "gone.so")
-        imported[side] = {"lib.kernels": str(file), "gone": gone}
+        package = file.with_name("__init__.py")
+        package.touch()
+        imported[side] = {"lib": str(package), "gone": str(tmp_path / side / "gone.so")}
     return Sources.read(imported, tmp_path / "head")
 
 
