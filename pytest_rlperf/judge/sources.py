@@ -61,6 +61,8 @@ class Module:
 
 def changed_functions(head: Module, base: Module | None) -> frozenset[str]:
     """Those of head that are new, or whose own code is not what it was."""
+    if base is not None and base.text == head.text:
+        return frozenset()
     before = {} if base is None else base.functions
     return frozenset(
         name
