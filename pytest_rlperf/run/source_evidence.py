@@ -59,7 +59,7 @@ def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause
 
 
 def _files(imported: Mapping[str, str]) -> dict[str, Path]:
-    found = {}
+    found: dict[str, Path] = {}
     for name, file in imported.items():
         path = Path(file)
         folder = path.parent if path.name == "__init__.py" else path
