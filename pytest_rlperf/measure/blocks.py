@@ -5,65 +5,19 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, NamedTuple
 
-from pytest_rlperf.launch.environment import worker_environment
-from pytest_rlperf.launch.mpi.launcher import Launcher
 from pytest_rlperf.launch.process import Process, end_marked
 from pytest_rlperf.measure import metronome, shaker
-from pytest_rlperf.measure.mpi.start import Ranks
-from pytest_rlperf.measure.pair import Pair, Start
+from pytest_rlperf.measure.pair import Pair
 from pytest_rlperf.measure.side import SideRun, State, Turn
+from pytest_rlperf.measure.stage import SEED_MAX, Kind, Stage, start_pair
 from pytest_rlperf.measure.witnesses import core_ticks, steal_share
-from pytest_rlperf.model.job import Job
 from pytest_rlperf.model.plan import Mode, Plan
 
-PADDING_MAX = 4096
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
-SEED_MAX = 2**32
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """Where one side of the duet runs."""
-
-    side: int
-    root: Path  # pytest's
-    cwd: Path
-    tree: Path  # top level of the checkout
-    reference: bool = False  # plays the reference kernels
-    slowdown: float = 0.0  # share by which its slices are made longer
-
-
-@dataclass(frozen=True, slots=True)
-class Stage:
-    """Everything that stays the same over the blocks of a run."""
-
-    sides: tuple[Side, ...]
-    home: Path  # top level of the tree that this process imports from
-    import_roots: tuple[str, ...]
-    sys_path: tuple[str, ...]
-    pytest_args: tuple[str, ...]
-    inipath: str | None  # relative to the root
-    options: Mapping[str, Any]
-    caches: Path
-    folder: Path
-    cores: tuple[int, ...]  # empty: this platform cannot pin
-    seed: int
-    token: str  # marks every process of the run, those that tests start included
-    launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
-    shaken: bool = False  # disturb two of three blocks on purpose (see `shaker`)
-
-
-class Kind(NamedTuple):
-    """Tests that differ in it cannot share a worker."""
-
-    nprocs: int
-    threads: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,56 +158,14 @@ class Blocks:
         return Played(task.nodeid, runs, core, steal, time.monotonic() - begun)
 
     def _start(self, index: int, kind: Kind, nodeids: Sequence[str]) -> Pair:
-        rng = self._rng(index, "start")
-        hash_seed = rng.randrange(SEED_MAX)
         # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
         # of threads are made as large as the cores they find at their start.
         confined = index and not kind.nprocs  # ranks find their own cores
         cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
-        starts = []
-        for side in self._stage.sides:
-            job = self._job(side, nodeids, rng.randrange(SEED_MAX))
-            env = worker_environment(
-                os.environ,
-                threads=kind.threads,
-                hash_seed=hash_seed,
-                padding=rng.randrange(PADDING_MAX),
-                caches=self._stage.caches,
-                token=self._stage.token,
-                import_folders=[str(side.tree / root) for root in self._stage.import_roots],
-            )
-            starts.append(Start(job, env, cores, self._ranks(kind)))
-        pair = Pair(starts, self._stage.folder)
+        rng = self._rng(index, "start")
+        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores)
         self._alive.append(pair)
         return pair
-
-    def _ranks(self, kind: Kind) -> Ranks | None:
-        launcher = self._stage.launcher
-        if not kind.nprocs or not isinstance(launcher, Launcher):
-            return None
-        return Ranks(kind.nprocs, launcher)
-
-    def _job(self, side: Side, nodeids: Sequence[str], layout_seed: int) -> Job:
-        stage = self._stage
-        files = dict.fromkeys(str(side.root / nodeid.split("::")[0]) for nodeid in nodeids)
-        ini = ("-c", str(side.root / stage.inipath)) if stage.inipath else ()
-        return Job(
-            side=side.side,
-            root=str(side.root),
-            cwd=str(side.cwd),
-            tree=str(side.tree),
-            head_tree=str(stage.home),
-            import_roots=stage.import_roots,
-            sys_path=stage.sys_path,
-            pytest_args=(*stage.pytest_args, "--rootdir", str(side.root), *ini, *files),
-            options=stage.options,
-            nodeids=tuple(nodeids),
-            channel_fd=-1,  # known when the process starts
-            baton_fd=None,
-            layout_seed=layout_seed,
-            reference=side.reference,
-            slowdown=side.slowdown,
-        )
 
     def _cores_of(self, index: int, number: int) -> tuple[int, ...]:
         """The block's core first, then its neighbours; empty where there is no pinning."""

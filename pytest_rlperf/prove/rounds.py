@@ -8,7 +8,8 @@ from pathlib import Path
 
 from pytest_rlperf.judge.proof import by_case, by_test, false_alarms, missed
 from pytest_rlperf.launch.revision import WorkingState
-from pytest_rlperf.measure.blocks import SEED_MAX, Blocks, Stage
+from pytest_rlperf.measure.blocks import Blocks
+from pytest_rlperf.measure.stage import SEED_MAX, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.proof import Goal, Proof, Trial

@@ -10,8 +10,9 @@ import pytest
 from pytest_rlperf.launch.cache import cache_folder, digest
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve
-from pytest_rlperf.measure.blocks import Blocks, Stage
+from pytest_rlperf.measure.blocks import Blocks
 from pytest_rlperf.measure.pinning import available_cores
+from pytest_rlperf.measure.stage import Stage
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.verdict import COMPARED

@@ -19,7 +19,7 @@ from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.launch.imports import import_roots
 from pytest_rlperf.launch.overlay import overlay_files
 from pytest_rlperf.launch.revision import Revision
-from pytest_rlperf.measure.blocks import Side, Stage
+from pytest_rlperf.measure.stage import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.options import Settings
 from pytest_rlperf.run.handing_on import plain_options, relative_inipath, session_arguments

@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
-from pytest_rlperf.measure.blocks import Blocks, Played, Stage, Task
+from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.side import State
+from pytest_rlperf.measure.stage import Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import LineProfile, SideProfile

@@ -9,8 +9,9 @@ from typing import cast
 import pytest
 
 from pytest_rlperf.launch.revision import WorkingState
-from pytest_rlperf.measure.blocks import Blocks, Side, Stage
+from pytest_rlperf.measure.blocks import Blocks
 from pytest_rlperf.measure.side import State
+from pytest_rlperf.measure.stage import Side, Stage
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.proof import Trial
