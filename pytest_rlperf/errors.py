@@ -17,5 +17,9 @@ class FixtureError(RlperfError):
     """A test used the `rlperf` fixture in a way that cannot be measured."""
 
 
+class MemoryUnreadable(RlperfError):
+    """The system does not say how much memory a process has."""
+
+
 class PartnerGone(RlperfError):
     """The other side of the duet stopped in the middle of a test."""

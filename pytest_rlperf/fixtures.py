@@ -1,4 +1,6 @@
-"""The fixtures `rlperf` and `rlperf_mpi`: they measure in a worker, and call once elsewhere."""
+"""The fixtures `rlperf`, `rlperf_memory` and `rlperf_mpi`: they measure in a worker, and call once
+elsewhere.
+"""
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -14,12 +16,15 @@ if TYPE_CHECKING:
     from pytest_rlperf.measure.player import Player, Work
 
 MPI_FIXTURE = "rlperf_mpi"
+MEMORY_FIXTURE = "rlperf_memory"
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
 class Rlperf:
     """Measures one function a test. Calling it returns what the function returned last."""
+
+    _name = "rlperf"
 
     def __init__(self, player: "Player | None", steps: int | None) -> None:
         self._player = player
@@ -57,12 +62,12 @@ class Rlperf:
     ) -> Any:
         if not callable(func):
             raise FixtureError(
-                f"rlperf needs a function to call, not {type(func).__name__}; "
-                "write rlperf(func, argument), not rlperf(func(argument))."
+                f"{self._name} needs a function to call, not {type(func).__name__}; "
+                f"write {self._name}(func, argument), not {self._name}(func(argument))."
             )
         if self._called:
             raise FixtureError(
-                "rlperf measures one call a test, and this is the second; "
+                f"{self._name} measures one call a test, and this is the second; "
                 "split the test in two, or parametrize it."
             )
         self._called = True
@@ -84,6 +89,12 @@ class Rlperf:
         from pytest_rlperf.measure.loop import Calls
 
         return Calls(func, args, kwargs, setup)
+
+
+class RlperfMemory(Rlperf):
+    """Measures the memory that one function a test takes, and not its time."""
+
+    _name = MEMORY_FIXTURE
 
 
 class RlperfMpi(Rlperf):
@@ -142,7 +153,17 @@ def rlperf(request: pytest.FixtureRequest) -> Rlperf:
     """Measure a function: `result = rlperf(func, *args, **kwargs)`."""
     from pytest_rlperf.markers import spec_of
 
-    return Rlperf(player_of(request.config), spec_of(request.node).steps)
+    player = player_of(request.config)
+    if player is not None and player.probes and MEMORY_FIXTURE in request.fixturenames:
+        player = None  # the other fixture says what is measured
+    return Rlperf(player, spec_of(request.node).steps)
+
+
+@pytest.fixture
+def rlperf_memory(request: pytest.FixtureRequest) -> RlperfMemory:
+    """Measure the memory of a function: `result = rlperf_memory(func, *args, **kwargs)`."""
+    player = player_of(request.config)
+    return RlperfMemory(player if player is not None and player.probes else None, None)
 
 
 def player_of(config: pytest.Config) -> "Player | None":

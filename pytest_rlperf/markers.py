@@ -12,6 +12,7 @@ import pytest
 
 from pytest_rlperf.adoption import group_of
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.memory_limits import parse_limits
 from pytest_rlperf.model.quantity import parse_fraction
 from pytest_rlperf.model.rank_spec import RANK_KEYWORDS, RankSpec, Scaling
 from pytest_rlperf.model.spec import KEYWORDS, Spec
@@ -67,6 +68,9 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) ->
     values = dict(keywords)
     if values.get("threshold") is not None:
         values["threshold"] = parse_fraction(values["threshold"], f"{nodeid}: threshold")
+    if isinstance(values.get("memory"), Mapping):
+        values["limits"] = parse_limits(values["memory"], f"{nodeid}: memory")
+        values["memory"] = True
     if isinstance(values.get("kpi"), str):
         values["kpi"] = (values["kpi"],)
     values["kpi"] = tuple(values.get("kpi", ()))
@@ -124,6 +128,7 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "kpi": ("the name of a KPI, or a list of names", _is_names),
     "threads": ("a whole number above 0", _whole(1)),
     "waits": ("True or False", lambda value: isinstance(value, bool)),
+    "memory": ("True, False or a mapping of limits", lambda v: isinstance(v, bool | Mapping)),
     "warmup": ("a whole number, 0 or more", _whole(0)),
     "iterations": ("a whole number above 0", _whole(1)),
     "metadata": ("a mapping that fits into JSON", _is_json_mapping),

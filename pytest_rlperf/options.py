@@ -6,16 +6,27 @@ import re
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.memory import Limits
+from pytest_rlperf.model.memory_limits import parse_limit
 from pytest_rlperf.model.profile_wish import ProfileWish
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 
 BUDGET_S = 300.0
 BASELINES = "baselines"
 DEFAULT_NAME = "main"
+
+MEMORY = {
+    "memory_threshold": ("resident", "20%,1MiB", "growth of resident memory, by both"),
+    "traced_threshold": ("traced", "5%,64KiB", "growth of what Python allocates at most, by both"),
+    "growth": ("growth", "1KiB", "what Python may hold more after every call"),
+    "growth_rss": ("growth_rss", "8KiB", "resident memory that every call may leave behind"),
+}
+"""Options with the field of `Limits` that they set, its default, and what is allowed by it."""
 
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
@@ -46,6 +57,7 @@ LONE = (
     "strict",
     "prove",
     "profile",
+    *MEMORY,
     "json",
     "report",
 )
@@ -71,6 +83,7 @@ class Settings:
     strict: bool
     prove: bool
     profile: ProfileWish
+    limits: Limits  # of memory
     json: Path | None
     report: Path | None
     build: str | None
@@ -163,6 +176,11 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--rlperf-json", metavar="FILE", help="Write the machine-readable result to FILE."
     )
+    for name, (_, default, text) in MEMORY.items():
+        option = f"--rlperf-{name.replace('_', '-')}"
+        allowed = f"Allowed {text} (default {default})".replace("%", "%%")
+        group.addoption(option, metavar=default.replace("%", "%%"), help=f"{allowed}.")
+        parser.addini(f"rlperf_{name}", f"as {option}", default=None)
     for name, text in INI.items():
         parser.addini(name, text, default=None)
     parser.addini("rlperf_category", "categories to run, as --rlperf-category", type="args")
@@ -192,6 +210,7 @@ def read_settings(config: pytest.Config) -> Settings:
         strict=bool(config.getini("rlperf_strict") if strict is None else strict),
         prove=bool(config.getoption("rlperf_prove")),
         profile=_profile(config, against),
+        limits=_limits(config),
         json=None if json_file is None else checked_file(here / json_file),
         report=None if report is None else checked_folder(here / report),
         build=config.getini("rlperf_build") or None,
@@ -203,11 +222,21 @@ def read_mpi_wishes(config: pytest.Config) -> MpiWishes:
     return MpiWishes(**{name: config.getini(f"rlperf_mpi_{name}") or None for name in names})
 
 
+def _limits(config: pytest.Config) -> Limits:
+    given: dict[str, Any] = {}
+    for name, (field, _, _) in MEMORY.items():
+        text = _text(config, name)
+        if text is not None:
+            given[field] = parse_limit(field, text, f"--rlperf-{name.replace('_', '-')}")
+    return Limits(**given)
+
+
 def refuse_lone_options(config: pytest.Config) -> None:
     """A gate that was asked for and is not run would be green for ever."""
     for name in LONE:
         if config.getoption(f"rlperf_{name}") not in (None, False):
-            raise pytest.UsageError(f"rlperf: --rlperf-{name} does nothing alone; add --rlperf.")
+            option = f"--rlperf-{name.replace('_', '-')}"
+            raise pytest.UsageError(f"rlperf: {option} does nothing alone; add --rlperf.")
 
 
 def _text(config: pytest.Config, name: str) -> str | None:

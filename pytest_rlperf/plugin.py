@@ -9,11 +9,13 @@ from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import MPI_FIXTURE, here_of, parametrize_sizes
 from pytest_rlperf.fixtures import rlperf as rlperf
+from pytest_rlperf.fixtures import rlperf_memory as rlperf_memory
 from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
 from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
 
 MARKER_HELP = (
-    "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, metadata): "
+    "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, memory, "
+    "metadata): "
     "how a performance test is measured and judged by `pytest --rlperf`."
 )
 

@@ -13,12 +13,18 @@ from pytest_rlperf.model.verdict import Outcome, Verdict
 def with_accepted(
     tests: Iterable[TestResult], entries: Sequence[Exemption], today: datetime.date
 ) -> tuple[TestResult, ...]:
-    return tuple(
-        replace(
-            test, verdict=accepted_verdict(test.verdict, entry_for(test.nodeid, entries), today)
-        )
-        for test in tests
+    return tuple(_with_accepted(test, entry_for(test.nodeid, entries), today) for test in tests)
+
+
+def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.date) -> TestResult:
+    test = replace(test, verdict=accepted_verdict(test.verdict, entry, today))
+    if test.memory is None:
+        return test
+    metrics = tuple(
+        replace(found, verdict=accepted_verdict(found.verdict, entry, today))
+        for found in test.memory.metrics
     )
+    return replace(test, memory=replace(test.memory, metrics=metrics))
 
 
 def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:

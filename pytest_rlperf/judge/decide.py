@@ -25,10 +25,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import NormalDist
+from typing import Protocol
 
 from pytest_rlperf.judge.estimate import Estimate, estimate
 from pytest_rlperf.judge.student import t_quantile
-from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.verdict import Interval, Outcome
 
 LOOKS = (5, 8, 12, 16, 24, 32, 48)
@@ -53,9 +54,20 @@ REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
 DETECT_POWER = 0.9
 
 
+class Apart(Protocol):
+    """How far head lies above its partner in one block, on the scale of the gate: by the typical
+    pair, and by the sums."""
+
+    @property
+    def median(self) -> float: ...
+
+    @property
+    def total(self) -> float: ...
+
+
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The rule for one metric of one test in one build."""
+    """The rule for one metric of one test in one build; blocks are log-ratios of times."""
 
     threshold: float
     tests: int = 1  # judged in this build
@@ -65,6 +77,23 @@ class Gate:
     def limit(self) -> float:
         """The threshold on the log scale."""
         return math.log1p(self.threshold)
+
+    @property
+    def improved_limit(self) -> float:
+        """What lies below it became better by more than the threshold."""
+        return math.log1p(-min(self.threshold, 0.99))
+
+    def change(self, apart: float) -> float:
+        """From the scale of the blocks to what is reported."""
+        return math.expm1(apart)
+
+    @property
+    def first_fresh(self) -> int:
+        return FIRST_FRESH
+
+    @property
+    def least_fresh(self) -> int:
+        return LEAST_FRESH
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -108,7 +137,7 @@ class Decision:
     out_of_time: bool = False  # closed because there will be no more blocks
 
 
-def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> Decision:
+def decide(blocks: Sequence[Apart], gate: Gate, exhausted: bool = False) -> Decision:
     """A pure function of the blocks in their order, so it can be replayed and tested."""
     used = 0
     for look in gate.looks:
@@ -121,7 +150,7 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
         if _passes(seen, sums, gate):
             return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
         if gate.bound(_estimate(seen, sums, gate), SUSPECT_LEVEL) > gate.limit:
-            early, used = look + FIRST_FRESH, look + max(LEAST_FRESH, look // 2)
+            early, used = look + gate.first_fresh, look + max(gate.least_fresh, look // 2)
             if _confirms_early(blocks[look:early], sums, gate):
                 return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
             if used > len(blocks):
@@ -133,7 +162,7 @@ def decide(blocks: Sequence[LogRatios], gate: Gate, exhausted: bool = False) -> 
     return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
 
 
-def by_sums(blocks: Sequence[LogRatios], gate: Gate) -> bool:
+def by_sums(blocks: Sequence[Apart], gate: Gate) -> bool:
     """Whether the sums tell another story than the typical pair, beyond noise and by an amount
     that matters. They do when only some of the calls became slower: then the sums are right.
     """
@@ -141,37 +170,36 @@ def by_sums(blocks: Sequence[LogRatios], gate: Gate) -> bool:
     return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-def _estimate(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Estimate:
+def _estimate(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Estimate:
     found = estimate([b.total if sums else b.median for b in blocks])
     return replace(found, blur=gate.blur)
 
 
-def _passes(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
+def _passes(blocks: Sequence[Apart], sums: bool, gate: Gate) -> bool:
     """Few blocks may not yet show a disagreement, so the sums must lie below the limit too."""
     if gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL) >= gate.limit:
         return False
     return gate.bound(_estimate(blocks, True, gate), 1 - CONTRADICT_LEVEL) < gate.limit
 
 
-def _kind_of_pass(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_pass(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
     bound = gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL)
-    improved = bound < math.log1p(-min(gate.threshold, 0.99))
-    return Outcome.IMPROVED if improved else Outcome.UNCHANGED
+    return Outcome.IMPROVED if bound < gate.improved_limit else Outcome.UNCHANGED
 
 
-def _kind_of_end(blocks: Sequence[LogRatios], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_end(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
     far_above = gate.bound(_estimate(blocks, sums, gate), gate.last_level) > gate.limit
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
-def _confirms_early(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
-    if len(fresh) < FIRST_FRESH:
+def _confirms_early(fresh: Sequence[Apart], sums: bool, gate: Gate) -> bool:
+    if len(fresh) < gate.first_fresh:
         return False
     level = FIRST_SHARE * gate.confirm_level
     return gate.bound(_estimate(fresh, sums, gate), level) > gate.limit
 
 
-def _confirms(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
+def _confirms(fresh: Sequence[Apart], sums: bool, gate: Gate) -> bool:
     if len(fresh) < LEAST_BLOCKS:
         return False
     level = (1 - FIRST_SHARE) * gate.confirm_level
@@ -179,7 +207,7 @@ def _confirms(fresh: Sequence[LogRatios], sums: bool, gate: Gate) -> bool:
 
 
 def _last_word(
-    blocks: Sequence[LogRatios], gate: Gate, exhausted: bool, suspected_at: int | None = None
+    blocks: Sequence[Apart], gate: Gate, exhausted: bool, suspected_at: int | None = None
 ) -> Decision:
     """More blocks are wanted; when there will be none, what there is must do."""
     if len(blocks) < LEAST_BLOCKS:
@@ -196,13 +224,11 @@ def _last_word(
     return replace(_close(blocks, sums, gate, outcome), out_of_time=exhausted)
 
 
-def _close(
-    blocks: Sequence[LogRatios], sums: bool, gate: Gate, outcome: Outcome | None
-) -> Decision:
+def _close(blocks: Sequence[Apart], sums: bool, gate: Gate, outcome: Outcome | None) -> Decision:
     """The decision with its evidence, by the statistic that it was made on."""
     found = _estimate(blocks, sums, gate)
     bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
-    interval = Interval(*(math.expm1(bound) for bound in bounds))
+    interval = Interval(*(gate.change(bound) for bound in bounds))
     return Decision(outcome, len(blocks), interval, _detectable(found, gate), sums)
 
 
@@ -213,6 +239,6 @@ def _detectable(found: Estimate, gate: Gate) -> float:
     suspect = t_quantile(1 - SUSPECT_LEVEL, found.freedom) + power
     confirm = (t_quantile(1 - gate.confirm_level, found.freedom) + power) * math.sqrt(3)
     of_blur = gate.blur_errors + NormalDist().inv_cdf(DETECT_POWER)
-    return math.expm1(
+    return gate.change(
         gate.limit + math.hypot(max(suspect, confirm) * found.error, of_blur * gate.blur)
     )

@@ -101,6 +101,10 @@ def _values(metric: Metric, test: TestResult) -> Sequence[float]:
         case Metric.MEMORY:
             values = [max(1.0, number) for number in test.memory_bytes]
     if not values:
+        if metric is Metric.MEMORY and test.memory is None:
+            raise NotMeasured(
+                f"{test.nodeid} does not ask for its memory; mark it with memory=True"
+            )
         what = "memory" if metric is Metric.MEMORY else "time"
         raise NotMeasured(f"the {what} of {test.nodeid} was not measured")
     return values

@@ -55,15 +55,12 @@ class Level:
 def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
     """`facts` are those of this run and test."""
     latest = stored.latest
-    differing = list(_differing(latest.facts, facts))
-    if differing:
-        return Ended(Outcome.INCOMPARABLE, f"recorded under other facts: {'; '.join(differing)}")
+    if latest is None:
+        return Ended(Outcome.NO_BASELINE, "its memory is stored, and no time; save it again")
+    if other := differing(latest.facts, facts, MUST_MATCH):
+        return Ended(Outcome.INCOMPARABLE, f"recorded under other facts: {'; '.join(other)}")
     if stored.source_hash != source_hash:
-        return Ended(
-            Outcome.INCOMPARABLE,
-            "the benchmark itself changed since its baseline was saved, so it measures something "
-            "else; save it again, or compare with --rlperf-against, which runs it on both sides",
-        )
+        return edited()
     missing = stored.weights.keys() - {CLOCK} - _kernels_of(facts)
     if missing:
         return Ended(
@@ -86,11 +83,21 @@ def _kernels_of(facts: Mapping[str, Any]) -> frozenset[str]:
     return KERNELS if facts.get("numpy") else KERNELS - NEED_NUMPY
 
 
-def _differing(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    for name in MUST_MATCH:
-        if then.get(name) != now.get(name):
-            word = NAMES.get(name, name)
-            yield f"{word} was {then.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
+def edited() -> Ended:
+    return Ended(
+        Outcome.INCOMPARABLE,
+        "the benchmark itself changed since its baseline was saved, so it measures something "
+        "else; save it again, or compare with --rlperf-against, which runs it on both sides",
+    )
+
+
+def differing(then: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> list[str]:
+    """A phrase for each of these facts that is not what it was."""
+    return [
+        f"{NAMES.get(name, name)} was {then.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
+        for name in names
+        if then.get(name) != now.get(name)
+    ]
 
 
 def _labels(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:

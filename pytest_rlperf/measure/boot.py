@@ -15,7 +15,8 @@ def boot(job_file: str) -> int:
 
     from pytest_rlperf.measure.layout import BEFORE_IMPORTS, scatter
 
-    alive = scatter(Random(job["layout_seed"]), BEFORE_IMPORTS)
+    seed = job["layout_seed"]
+    alive = [] if seed is None else scatter(Random(seed), BEFORE_IMPORTS)
     from pytest_rlperf.measure.worker import work
 
     status = work(job)

@@ -16,12 +16,14 @@ from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, own_time, w
 from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
+from pytest_rlperf.measure.memory.probing import probe
 from pytest_rlperf.measure.pinning import pin_job
 from pytest_rlperf.measure.profiling.clock import ProfilingClock
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.slowed import RealTime, SlowedClock, Spender
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
 from pytest_rlperf.measure.witnesses import involuntary_switches
+from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Mode, Plan
 
 OVERHEAD_MATTERS_CALLS = 50
@@ -49,6 +51,7 @@ class Assignment:
     seed: int
     deadline_s: float
     cores: tuple[int, ...]
+    probe: Probe | None = None  # look at its memory instead
 
 
 class Player:
@@ -76,6 +79,11 @@ class Player:
     def abandoned(self) -> bool:
         """The partner left in the middle of the slices: this side is not to blame."""
         return self._abandoned
+
+    @property
+    def probes(self) -> bool:
+        """Whether memory is looked at in this test, and time is not."""
+        return self._assignment is not None and self._assignment.probe is not None
 
     @property
     def advice(self) -> str | None:
@@ -111,12 +119,19 @@ class Player:
             )
         self._played = True
         try:
+            if self._assignment.probe is not None:
+                return self._probe(self._assignment.probe, calls)
             return self._play(self._assignment, calls, work, steps)
         except RlperfError:
             raise
         except Exception:
             self._advice = advice
             raise
+
+    def _probe(self, order: Probe, calls: Calls | Rounds) -> Any:
+        facts, result = probe(order, calls)
+        self._say("probed", **facts)
+        return result
 
     def _play(
         self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None

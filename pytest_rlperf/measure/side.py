@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Any, Protocol
 
 from pytest_rlperf.launch.channel import ChannelClosed, Message
+from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.ranks import JobEnd
 
@@ -31,7 +32,7 @@ class SideRun:
 
     state: State
     text: str = ""  # traceback, skip reason or the output of a crashed worker
-    facts: Mapping[str, Any] | None = None  # what `scouted` or `measured` carried
+    facts: Mapping[str, Any] | None = None  # what `scouted`, `measured` or `probed` carried
     imported: Mapping[str, str] = field(default_factory=dict)
     sections: tuple[tuple[str, str], ...] = ()
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
@@ -47,6 +48,7 @@ class Turn:
     cores: tuple[int, ...]
     seed: int
     deadline_s: float
+    probe: Probe | None = None  # look at its memory instead
 
     def as_message(self) -> Message:
         return {
@@ -57,6 +59,7 @@ class Turn:
             "cores": list(self.cores),
             "seed": self.seed,
             "deadline_s": self.deadline_s,
+            "probe": None if self.probe is None else self.probe.as_dict(),
         }
 
 
@@ -185,7 +188,7 @@ class WorkerSide:
                 self.collect_errors[message["nodeid"]] = message["text"]
             case "ready":
                 self.ready = True
-            case "scouted" | "measured":
+            case "scouted" | "measured" | "probed":
                 self._facts = message
             case "failed" | "skipped" as event:
                 # The first report of a test is the cause; a failing teardown may follow.

@@ -30,6 +30,7 @@ from pytest_rlperf.measure.pinning import pin
 from pytest_rlperf.measure.player import Assignment, Player
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import Job
+from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Plan
 
 PLAYER = pytest.StashKey[Player]()
@@ -133,7 +134,9 @@ class WorkerSession:
         cores = tuple(order["cores"])
         self._pin(cores)
         plan = None if order["plan"] is None else Plan.from_dict(order["plan"])
-        player.begin(Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores))
+        probe = None if order["probe"] is None else Probe.from_dict(order["probe"])
+        assignment = Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores, probe)
+        player.begin(assignment)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self._channel.send(
             {

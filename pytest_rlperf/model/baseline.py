@@ -30,8 +30,20 @@ class Accepted:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """Sizes as they were, in bytes: no other work on a machine changes them."""
+
+    created: str
+    commit: str | None
+    dirty: bool
+    facts: Mapping[str, Any]
+    repeats: int  # calls a process
+    values: Mapping[str, tuple[float, ...]]  # by metric, one a process
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """A test's baseline. All its sessions are of one commit."""
+    """A test's baseline. All its sessions are of one commit; a test of memory alone has none."""
 
     nodeid: str
     source_hash: str
@@ -40,11 +52,20 @@ class Stored:
     steps: int | None = None
     work: Mapping[str, float] = field(default_factory=dict)
     accepted: tuple[Accepted, ...] = ()
+    memory: StoredMemory | None = None
 
     def __post_init__(self) -> None:
-        if not self.sessions or not self.weights:
-            raise ValueError(f"{self.nodeid}: a baseline needs a session and a kernel")
+        if bool(self.sessions) != bool(self.weights) or not (self.sessions or self.memory):
+            raise ValueError(f"{self.nodeid}: a baseline needs a session and a kernel, or memory")
 
     @property
-    def latest(self) -> Session:
-        return max(self.sessions, key=lambda session: session.created)
+    def latest(self) -> Session | None:
+        """None: its time is not stored."""
+        return max(self.sessions, key=lambda session: session.created, default=None)
+
+    @property
+    def newest(self) -> Session | StoredMemory:
+        """Under whose facts it was recorded."""
+        newest = self.latest or self.memory
+        assert newest is not None
+        return newest

@@ -24,7 +24,7 @@ class Job:
     nodeids: tuple[str, ...]
     channel_fd: int
     baton_fd: int | None
-    layout_seed: int
+    layout_seed: int | None  # None: memory is left as it is, to be measured itself
     reference: bool = False  # plays the reference kernels instead of tests
     slowdown: float = 0.0  # share by which every slice is made longer, to prove the gate
 

@@ -32,6 +32,36 @@ def parse_seconds(value: str | float, name: str) -> float:
     return number
 
 
+BYTE_SIZES = {
+    "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
+}  # fmt: skip
+
+
+def parse_bytes(value: str | float, name: str) -> float:
+    """`"1MiB"`, `"64 KiB"`, `"2MB"` or 1048576 → bytes."""
+    text = str(value).strip().upper()
+    unit = max((unit for unit in BYTE_SIZES if text.endswith(unit)), key=len, default="")
+    try:
+        number = float(text.removesuffix(unit)) * BYTE_SIZES.get(unit, 1)
+    except ValueError:
+        number = math.nan
+    if isinstance(value, bool) or not 0 < number < math.inf:
+        raise UsageError(f"{name} is {value!r}, which is no amount of memory; write 1MiB or 64KiB.")
+    return number
+
+
+def format_bytes(size: float) -> str:
+    """Three digits: 512 B, 1.5 KiB, 12.3 MiB."""
+    for unit, one in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if abs(size) >= 0.9995 * one:
+            return (
+                f"{size / one:.3g} {unit}"
+                if abs(size) < 999.5 * one
+                else f"{size / one:.0f} {unit}"
+            )
+    return f"{size:.3g} B"
+
+
 def format_percent(fraction: float, signed: bool = True) -> str:
     """+0.31 %, +4.2 %, +12.0 %, +120 %."""
     percent = round(100 * fraction, 2) + 0.0  # no minus before a zero

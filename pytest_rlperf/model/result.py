@@ -6,10 +6,11 @@ from typing import Any
 
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.kpi import KpiResult
+from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import Verdict
+from pytest_rlperf.model.verdict import WORST_FIRST, Outcome, Verdict
 from pytest_rlperf.model.why import Explanation
 
 
@@ -27,7 +28,7 @@ class TestResult:
 
     nodeid: str
     spec: Spec
-    verdict: Verdict
+    verdict: Verdict  # on its time; of a test of memory alone, the worst on that
     blocks: tuple[Block, ...] = ()
     log_ratios: tuple[float, ...] = ()  # head over base, one a block, as judged
     plan: Plan | None = None
@@ -40,6 +41,20 @@ class TestResult:
     repeat_command: str = ""
     imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
     explanation: Explanation | None = None  # None: nobody asked why
+    timed: bool = True
+    memory: MemoryResult | None = None  # None: it was not asked for
+
+    @property
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """On all that was judged."""
+        if self.failure is not None or self.skipped is not None or self.memory is None:
+            return (self.verdict,)
+        return ((self.verdict,) if self.timed else ()) + self.memory.verdicts
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst of its verdicts."""
+        return min((v.outcome for v in self.verdicts), key=WORST_FIRST.index)
 
     __test__ = False  # pytest: this is data, not a test
 

@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pytest_rlperf.model.memory import Excess
+
 
 @dataclass(frozen=True, slots=True)
 class Spec:
@@ -17,7 +19,11 @@ class Spec:
     waits: bool = False  # sleeps or does I/O by design: judged on wall time
     warmup: int | None = None  # untimed calls before the first slice of a block; None: chosen
     iterations: int | None = None  # timed calls a block and side; None: chosen
+    memory: bool = False  # its memory is judged too, in processes of its own
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    limits: Mapping[str, Excess | float] = field(
+        default_factory=dict
+    )  # of its memory: not the run's
 
 
-KEYWORDS = tuple(f.name for f in fields(Spec))
+KEYWORDS = tuple(f.name for f in fields(Spec) if f.name != "limits")

@@ -14,6 +14,7 @@ class Outcome(StrEnum):
     NO_BASELINE = "no_baseline"
     FAILED = "failed"  # the test itself failed: there is nothing to judge
     SKIPPED = "skipped"
+    SHOWN = "shown"  # a number beside the verdicts, which nothing judges
 
 
 COMPARED = frozenset(
@@ -29,6 +30,20 @@ COMPARED = frozenset(
 
 UNSURE = frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.NO_BASELINE})
 """Outcomes that `--rlperf-strict` turns into failures."""
+
+
+WORST_FIRST = (
+    Outcome.REGRESSED,
+    Outcome.FAILED,
+    Outcome.ACCEPTED,
+    Outcome.INCONCLUSIVE,
+    Outcome.INCOMPARABLE,
+    Outcome.NO_BASELINE,
+    Outcome.IMPROVED,
+    Outcome.UNCHANGED,
+    Outcome.SKIPPED,
+    Outcome.SHOWN,
+)
 
 
 class Severity(StrEnum):

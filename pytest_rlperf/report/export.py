@@ -12,6 +12,7 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.kpis import kpis_as_dicts
+from pytest_rlperf.report.memory_export import memory_as_dict, memory_metrics
 from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.report.rank_facts import rank_facts
 from pytest_rlperf.report.why import explanation_as_dict
@@ -34,7 +35,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "kpis": kpis_as_dicts(run.kpis),
         "scaling": [],
         "vanished": [asdict(test) for test in run.vanished],
-        "summary": dict(Counter(test.verdict.outcome.value for test in run.tests)),
+        "summary": dict(Counter(test.outcome.value for test in run.tests)),
         "exit_code": exit_code,
         **({} if run.proof is None else {"proof": proof_as_dict(run.proof)}),
     }
@@ -53,7 +54,8 @@ def _test(test: TestResult) -> dict[str, Any]:
         "plan": test.plan.as_dict() if test.plan else None,
         "ranks": rank_facts(test),
         "imported": {side: dict(files) for side, files in test.imported.items()},
-        "metrics": _metrics(test),
+        "memory": memory_as_dict(test.memory),
+        "metrics": [*(_metrics(test) if test.timed else ()), *memory_metrics(test.memory)],
         **({} if test.explanation is None else {"profile": explanation_as_dict(test.explanation)}),
     }
 

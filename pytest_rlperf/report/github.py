@@ -39,8 +39,9 @@ def render_annotations(
 
 
 def _complaints(test: TestResult, run: RunResult) -> Iterator[tuple[str, str]]:
-    if test.verdict.outcome is Outcome.REGRESSED:
-        yield "Slower", render_failure(test, run.against)
+    if test.outcome is Outcome.REGRESSED:
+        what = "Slower" if test.timed and test.verdict.outcome is Outcome.REGRESSED else "Larger"
+        yield what, render_failure(test, run.against)
     for text in render_kpi_alerts(run, test.nodeid):
         yield "KPI alert", text
 

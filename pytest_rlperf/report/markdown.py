@@ -9,9 +9,9 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
 from pytest_rlperf.report.kpis import render_kpi_table
+from pytest_rlperf.report.memory import render_memory_table
 from pytest_rlperf.report.proof import render_proof, render_proof_summary
 from pytest_rlperf.report.terminal import (
-    WORDS,
     remarks,
     render_explanations,
     render_failure,
@@ -21,6 +21,7 @@ from pytest_rlperf.report.terminal import (
     render_vanished,
     worst_first,
 )
+from pytest_rlperf.report.words import WORDS
 
 SHORT = 10
 """Digits of a commit: GitHub links them."""
@@ -40,6 +41,7 @@ def render_markdown(
         _table_head(title),
         *(_table_row(row) for row in rows),
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
+        *_memory(run),
         *_kpis(run),
         *_explanations(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
@@ -84,12 +86,13 @@ def _partner(run: RunResult) -> str:
 
 
 def _verdict(run: RunResult) -> str:
-    outcomes = [test.verdict.outcome for test in run.tests]
+    outcomes = [test.outcome for test in run.tests]
     slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
     unsure = sum(outcome in UNSURE for outcome in outcomes)
-    if not any(test.verdict.interval for test in run.tests):
+    if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
         return "nothing was compared."
-    said = f"{slower} of {_tests(len(outcomes))} slower than allowed"
+    word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
+    said = f"{slower} of {_tests(len(outcomes))} {word} than allowed"
     if not slower:
         said = "nothing regressed"
     if broken:
@@ -97,6 +100,10 @@ def _verdict(run: RunResult) -> str:
     if unsure:
         said += f", {unsure} without a verdict"
     return f"{said}."
+
+
+def _is_larger(test: TestResult) -> bool:
+    return test.memory is not None and bool(test.memory.of(Outcome.REGRESSED))
 
 
 def _tests(number: int) -> str:
@@ -128,7 +135,7 @@ def _row(test: TestResult) -> list[str]:
 
 
 def _fails(test: TestResult) -> bool:
-    return test.verdict.outcome in (Outcome.REGRESSED, Outcome.FAILED)
+    return test.outcome in (Outcome.REGRESSED, Outcome.FAILED)
 
 
 def _table_head(title: Sequence[str]) -> str:
@@ -146,7 +153,7 @@ def _details(test: TestResult, against: str | None) -> str:
     v = test.verdict
     severity = f" ({v.severity.value})" if v.severity else ""
     change = f" {format_percent(v.interval.change)}" if v.interval else ""
-    summary = f"<b>{WORDS[v.outcome]}{severity}</b>{change} {html_code(test.nodeid)}"
+    summary = f"<b>{WORDS[test.outcome]}{severity}</b>{change} {html_code(test.nodeid)}"
     text = render_failure(test, against)
     return _folded(summary, fenced(text, "text") + _repeat(test))
 
@@ -161,6 +168,11 @@ def _repeat(test: TestResult) -> str:
 def _folded(summary: str, content: str) -> str:
     """The empty lines make GitHub read Markdown again."""
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
+
+
+def _memory(run: RunResult) -> list[str]:
+    table = render_memory_table(run)
+    return ["\n### Memory\n", fenced("\n".join(table))] if table else []
 
 
 def _kpis(run: RunResult) -> list[str]:

@@ -6,41 +6,34 @@ from collections.abc import Iterator
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
-from pytest_rlperf.model.verdict import COMPARED, Interval, Outcome
+from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Interval, Outcome
 from pytest_rlperf.report.columns import aligned
 from pytest_rlperf.report.evidence import is_cold, witnesses
+from pytest_rlperf.report.memory import render_memory_failure
 from pytest_rlperf.report.why import render_explanation
-
-ORDER = (
-    Outcome.REGRESSED,
-    Outcome.FAILED,
-    Outcome.ACCEPTED,
-    Outcome.INCONCLUSIVE,
-    Outcome.INCOMPARABLE,
-    Outcome.NO_BASELINE,
-    Outcome.IMPROVED,
-    Outcome.UNCHANGED,
-    Outcome.SKIPPED,
-)
-WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
-WORDS[Outcome.REGRESSED] = "REGRESSED"
+from pytest_rlperf.report.words import WORDS
 
 
 def render_summary(run: RunResult) -> str:
     """ "1 regressed, 8 unchanged": worst first."""
-    counts = Counter(test.verdict.outcome for test in run.tests)
-    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in ORDER if counts[o])
+    counts = Counter(test.outcome for test in run.tests)
+    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
 
 
 def render_table(run: RunResult) -> list[str]:
     """One line a test, worst first, then the reasons that numbers do not show."""
-    tests = sorted(run.tests, key=worst_first)
+    tests = sorted((test for test in run.tests if _in_table(test)), key=worst_first)
     head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
-    table = aligned([head, *(_row(test) for test in tests)])
+    table = aligned([head, *(_row(test) for test in tests)]) if tests else []
     known = [t for t in tests if run.against or t.verdict.outcome is not Outcome.NO_BASELINE]
     remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
     lines = [*remarked, *map(render_vanished, run.vanished)]
     return [*table, "", *lines] if lines else table
+
+
+def _in_table(test: TestResult) -> bool:
+    """A test of memory alone has a table of its own, unless there is nothing to tell there."""
+    return test.timed or test.failure is not None or test.skipped is not None
 
 
 def render_vanished(test: Vanished) -> str:
@@ -50,7 +43,7 @@ def render_vanished(test: Vanished) -> str:
 
 def worst_first(test: TestResult) -> tuple[int, float]:
     interval = test.verdict.interval
-    return ORDER.index(test.verdict.outcome), -(interval.change if interval else 0.0)
+    return WORST_FIRST.index(test.outcome), -(interval.change if interval else 0.0)
 
 
 def _time_title(run: RunResult) -> str:
@@ -119,14 +112,16 @@ def render_failure(test: TestResult, against: str | None) -> str:
     """What the failing test shows: the numbers, the evidence and how to see it again."""
     if test.failure is not None:
         return _cause_first(test.failure.text)
-    v = test.verdict
+    v, grown = test.verdict, render_memory_failure(test, against)
+    if grown and (not test.timed or v.outcome is not Outcome.REGRESSED):
+        return "\n".join([*grown, f"  repeat: {test.repeat_command}"])
     lines = [_headline(test, against), f"  why: {v.reason}"]
     if test.blocks:
         lines.append(f"  time a call: {render_values(test)}, {_measured_how(test)}")
         lines.append(f"  witnesses: {_witness_line(test)}")
     if test.explanation is not None:
         lines += render_explanation(test.explanation)
-    lines.append(f"  repeat: {test.repeat_command}")
+    lines += [*grown, f"  repeat: {test.repeat_command}"]
     return "\n".join(lines)
 
 

@@ -7,6 +7,8 @@ from typing import Any, Self
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.judge.stored import Level
+from pytest_rlperf.judge.stored_memory import MemoryLevel
+from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.model.baseline import Stored
 from pytest_rlperf.model.kpi import Status
@@ -15,7 +17,7 @@ from pytest_rlperf.model.result import RunResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.options import DEFAULT_NAME, Settings
 from pytest_rlperf.run.partners import THRESHOLD_STORED, Alone, Kernels, Partner
-from pytest_rlperf.run.saving import facts_of, levels_of, to_store, vanished
+from pytest_rlperf.run.saving import facts_of, levels_of, memory_levels_of, to_store, vanished
 from pytest_rlperf.run.selection import Scope
 from pytest_rlperf.run.track import Benchmark
 from pytest_rlperf.store import pending
@@ -33,6 +35,7 @@ class BaselineRun:
         self._stored: dict[str, Stored] = {}
         self._comparable = self._known = 0
         self.vanished: tuple[Vanished, ...] = ()
+        self.memory_levels: dict[str, MemoryLevel | Ended] = {}
 
     @classmethod
     def of(cls, settings: Settings, root: Path) -> Self:
@@ -90,8 +93,10 @@ class BaselineRun:
             known = {n: test for n, test in self._stored.items() if scope.holds(n)}
             self.vanished = tuple(vanished(known, benchmarks))
         levels = levels_of(self._stored, benchmarks, fingerprint)
-        self._known = len(levels)
-        self._comparable = sum(isinstance(level, Level) for level in levels.values())
+        sizes = self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
+        self._known = len(levels.keys() | sizes.keys())
+        found = (*levels.values(), *sizes.values())
+        self._comparable = sum(isinstance(level, Level | MemoryLevel) for level in found)
         if s.save is None and not levels:
             return Alone(s.threshold)
         return Kernels(levels, s.save is not None, s.threshold)
@@ -110,7 +115,7 @@ class BaselineRun:
 
     def _save(self, folder: Path, run: RunResult) -> tuple[str, ...]:
         tests, cache = to_store(run, self._stored), cache_folder(os.environ)
-        if any(test.verdict.outcome is Outcome.REGRESSED for test in run.tests):
+        if any(test.outcome is Outcome.REGRESSED for test in run.tests):
             pending.keep(cache, self._root, folder, self._name, tests)
             return (
                 "nothing was saved, since a test regressed; mend it, or take it over with "

@@ -34,10 +34,12 @@ class Campaign:
         budget: Budget,
         cores: int,
         show: Callable[[Progress], None],
+        gates: int = 0,
         closed: Callable[[Sequence[TestResult]], None] = lambda tests: None,
     ) -> None:
-        """`closed` is told of tests as soon as they have left the campaign, but not of those that
-        were still open when it was interrupted.
+        """`gates`: verdicts of the whole build, where it gives others than these too. `closed` is
+        told of tests as soon as they have left the campaign, but not of those that were still open
+        when it was interrupted.
         """
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self._blocks = blocks
@@ -45,6 +47,7 @@ class Campaign:
         self._budget = budget
         self._cores = cores
         self._show = show
+        self._gates = gates or len(self.tracks)
         self._closed = closed
         self._told: set[str] = set()
         self._interrupted = False
@@ -178,7 +181,7 @@ class Campaign:
 
     def _gate(self, track: Track) -> Gate:
         b = track.benchmark
-        return self._partner.gate(b.nodeid, b.spec, len(self.tracks))
+        return self._partner.gate(b.nodeid, b.spec, self._gates)
 
     def _close(self) -> None:
         """Time is up or all are decided: give every open test the best word there is."""

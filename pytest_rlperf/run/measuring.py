@@ -18,6 +18,8 @@ from pytest_rlperf.run.publishing import Published, publish
 from pytest_rlperf.run.rules import Rules
 from pytest_rlperf.run.selection import (
     is_performance_test,
+    is_timed,
+    measures_memory,
     nprocs_of,
     repeat_command,
     source_hash,
@@ -85,6 +87,8 @@ class MeasuringSession:
             source_hash=source_hash(item),
             repeat_command=command,
             nprocs=nprocs_of(item),
+            timed=is_timed(item),
+            memory=measures_memory(item, self._specs[item.nodeid]),
         )
 
     def _result(

@@ -54,7 +54,7 @@ def _reports(
 ) -> list[pytest.TestReport]:
     outcome, text = _outcome(item, test, run, strict)
     seconds = sum(sum(block.head.wall_ns) for block in test.blocks) / 1e9
-    verdict = [(OUTCOME_PROPERTY, test.verdict.outcome.value)]
+    verdict = [(OUTCOME_PROPERTY, test.outcome.value)]
     sections = list(test.failure.sections) if test.failure else []
     return [
         _report(item, "passed", None, "setup", [], 0.0, []),
@@ -71,9 +71,7 @@ def _outcome(
         path, line, _ = item.location
         return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
     texts = render_kpi_alerts(run, test.nodeid)
-    if test.verdict.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (
-        strict and test.verdict.outcome in UNSURE
-    ):
+    if test.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (strict and test.outcome in UNSURE):
         texts.insert(0, render_failure(test, run.against))
     return ("failed", "\n".join(texts)) if texts else ("passed", None)
 

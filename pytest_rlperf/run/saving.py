@@ -6,11 +6,12 @@ from typing import Any
 
 from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
 from pytest_rlperf.judge.stored import Level, level_of
+from pytest_rlperf.judge.stored_memory import MemoryLevel, memory_level
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.launch.fingerprint import comparable
 from pytest_rlperf.measure.kernels import EDITION
 from pytest_rlperf.measure.planning import WAITS_SHARE
-from pytest_rlperf.model.baseline import Accepted, Session, Stored
+from pytest_rlperf.model.baseline import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import Outcome
@@ -28,8 +29,22 @@ def levels_of(
     return {
         b.nodeid: level_of(stored[b.nodeid], b.source_hash, facts_of(fingerprint, b.spec.threads))
         for b in benchmarks
-        if b.nodeid in stored
+        if b.timed and b.nodeid in stored
     }
+
+
+def memory_levels_of(
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, Any]
+) -> dict[str, MemoryLevel | Ended]:
+    """The same for memory."""
+    found = {
+        b.nodeid: memory_level(
+            stored[b.nodeid], b.source_hash, facts_of(fingerprint, b.spec.threads)
+        )
+        for b in benchmarks
+        if b.memory and b.nodeid in stored
+    }
+    return {nodeid: level for nodeid, level in found.items() if level is not None}
 
 
 def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> list[Vanished]:
@@ -60,11 +75,19 @@ def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
     return [
         _stored(test, stored.get(test.nodeid), run)
         for test in run.tests
-        if len(test.blocks) >= LEAST_BLOCKS and not test.failure and test.skipped is None
+        if _is_enough(test) and not test.failure and test.skipped is None
     ]
 
 
+def _is_enough(test: TestResult) -> bool:
+    return (len(test.blocks) if test.timed else len(test.memory_bytes)) >= LEAST_BLOCKS
+
+
 def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
+    accepted = (*(old.accepted if old else ()), *_to_accept(test, run))
+    memory = _memory(test, run)
+    if not test.timed:
+        return Stored(test.nodeid, test.source_hash, {}, (), accepted=accepted, memory=memory)
     session = _session(test, run)
     sessions = (*old.sessions, session) if old and _adds_to(old, test, session) else (session,)
     blocks = [block for each in sessions for block in each.blocks]
@@ -75,7 +98,21 @@ def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
         sessions=sessions,
         steps=test.steps,
         work=test.blocks[-1].head.work,
-        accepted=(*(old.accepted if old else ()), *_to_accept(test, run)),
+        accepted=accepted,
+        memory=memory,
+    )
+
+
+def _memory(test: TestResult, run: RunResult) -> StoredMemory | None:
+    if test.memory is None or len(test.memory_bytes) < LEAST_BLOCKS:
+        return None
+    return StoredMemory(
+        created=run.created,
+        commit=run.commit,
+        dirty=run.dirty,
+        facts=facts_of(run.fingerprint, test.spec.threads),
+        repeats=test.memory.repeats,
+        values={found.metric.name: found.head for found in test.memory.metrics},
     )
 
 
@@ -113,8 +150,13 @@ def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
     """A regression enters a baseline only with a reason: the project's own, or one that is still
     to be given.
     """
-    verdict, interval = test.verdict, test.verdict.interval
-    if verdict.outcome not in (Outcome.REGRESSED, Outcome.ACCEPTED) or interval is None:
-        return ()
-    reason = verdict.reason if verdict.outcome is Outcome.ACCEPTED else ""
-    return (Accepted(reason, run.created, run.commit, round(interval.change, 6)),)
+    return tuple(
+        Accepted(
+            reason=verdict.reason if verdict.outcome is Outcome.ACCEPTED else "",
+            created=run.created,
+            commit=run.commit,
+            change=round(verdict.interval.change, 6) if verdict.interval else 0.0,
+        )
+        for verdict in test.verdicts
+        if verdict.outcome in (Outcome.REGRESSED, Outcome.ACCEPTED)
+    )

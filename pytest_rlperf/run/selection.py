@@ -6,16 +6,19 @@ import os
 import re
 import shlex
 import textwrap
+from collections.abc import Set
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from pytest_rlperf.adoption import uses_benchmark
-from pytest_rlperf.fixtures import MPI_FIXTURE
+from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE
 from pytest_rlperf.markers import MARKER, MPI_MARKER
+from pytest_rlperf.model.spec import Spec
 
 FIXTURES = frozenset({"rlperf", MPI_FIXTURE})
+"""Those that take the time of a call."""
 MARKERS = (MARKER, MPI_MARKER)
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
@@ -25,9 +28,22 @@ NARROWING = (
 
 def is_performance_test(item: pytest.Item) -> bool:
     """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
-    if not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())):
+    if _uses(item, FIXTURES | {MEMORY_FIXTURE}):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
+
+
+def is_timed(item: pytest.Item) -> bool:
+    """A test of memory alone is not. One that is marked and measures nothing fails where it is."""
+    return _uses(item, FIXTURES) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
+
+
+def measures_memory(item: pytest.Item, spec: Spec) -> bool:
+    return spec.memory or _uses(item, {MEMORY_FIXTURE})
+
+
+def _uses(item: pytest.Item, fixtures: Set[str]) -> bool:
+    return not fixtures.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def nprocs_of(item: pytest.Item) -> int:

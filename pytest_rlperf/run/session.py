@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,10 +11,12 @@ from pytest_rlperf.launch.cache import cache_folder, digest
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve
 from pytest_rlperf.measure.blocks import Blocks
+from pytest_rlperf.measure.memory.runs import MemoryRuns
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.measure.stage import Stage
+from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED
 from pytest_rlperf.options import Settings
 from pytest_rlperf.report.header import render_header
@@ -25,13 +27,17 @@ from pytest_rlperf.run.baseline_run import BaselineRun
 from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.campaign import Campaign
 from pytest_rlperf.run.measuring import MeasuringSession
+from pytest_rlperf.run.memory_campaign import MemoryCampaign
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
 from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.selection import selected_scope
 from pytest_rlperf.run.staging import Revisions, staged
+from pytest_rlperf.run.track import Benchmark
 from pytest_rlperf.run.why import Profiler
 
 NOTHING_COMPARED = 6
+MEMORY_SHARE = 0.3
+"""Of the budget, kept for memory where tests ask for that and for time."""
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
 
 
@@ -75,24 +81,28 @@ class GateSession(MeasuringSession):
         with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
             self._notices = notices
             campaign = Campaign(
-                benchmarks,
+                [b for b in benchmarks if b.timed],
                 Blocks(stage),
                 partner=partner,
-                budget=budget,
+                budget=_for_time(budget, benchmarks),
                 cores=len(cores),
                 show=line.show,
+                gates=_gates(benchmarks),
             )
+            memory: MemoryCampaign | None = None
             interrupted = True
             try:
                 campaign.run()
                 if self._revision is not None:
                     self._profiler(stage, line).explain(list(campaign.tracks.values()))
+                memory = self._memory(benchmarks, campaign.results(), stage, budget, line)
+                memory.run()
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
                 seconds = budget.elapsed_s()
                 mode = self._store.mode if self._store else "against"
-                tests = campaign.results()
+                tests = _attached(benchmarks, campaign.results(), memory)
                 self._run = self._judged(self._result(mode, tests, facts, seconds, interrupted))
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
@@ -102,6 +112,25 @@ class GateSession(MeasuringSession):
     def _profiler(self, stage: Stage, line: ProgressLine) -> Profiler:
         own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
         return Profiler(stage, self._settings.profile, self._settings.report or own, line.write)
+
+    def _memory(
+        self,
+        benchmarks: Sequence[Benchmark],
+        timed: Sequence[TestResult],
+        stage: Stage,
+        budget: Budget,
+        line: ProgressLine,
+    ) -> MemoryCampaign:
+        over = {t.nodeid for t in timed if t.failure is not None or t.skipped is not None}
+        return MemoryCampaign(
+            [b for b in benchmarks if b.memory and b.nodeid not in over],
+            MemoryRuns(stage),
+            levels=self._store.memory_levels if self._store else {},
+            limits=self._settings.limits,
+            budget=budget,
+            gates=_gates(benchmarks),
+            show=line.show,
+        )
 
     def _judged(self, run: RunResult) -> RunResult:
         """With whom it was compared, and what the project rules."""
@@ -168,4 +197,31 @@ def _refs(settings: Settings) -> tuple[str | None, str | None]:
 
 def _compared(run: RunResult) -> bool:
     """Measured on both sides, that is: an inconclusive test without a block compared nothing."""
-    return any(t.verdict.outcome in COMPARED and t.verdict.interval for t in run.tests)
+    return any(
+        verdict.outcome in COMPARED and verdict.interval
+        for test in run.tests
+        for verdict in test.verdicts
+    )
+
+
+def _gates(benchmarks: Sequence[Benchmark]) -> int:
+    """Verdicts that share the build's false-alarm budget."""
+    return sum(b.timed + b.memory * len(JUDGED) for b in benchmarks)
+
+
+def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
+    if not any(b.memory for b in benchmarks):
+        return budget
+    return budget.part((1 - MEMORY_SHARE) * budget.seconds)
+
+
+def _attached(
+    benchmarks: Sequence[Benchmark], timed: Sequence[TestResult], memory: MemoryCampaign | None
+) -> list[TestResult]:
+    """All tests in their order, with what is known of time and memory."""
+    found = {test.nodeid: test for test in timed}
+    if memory is not None:
+        for b in benchmarks:
+            if b.nodeid in memory.tracks:
+                found[b.nodeid] = memory.attached(b.nodeid, found.get(b.nodeid))
+    return [found[b.nodeid] for b in benchmarks if b.nodeid in found]

@@ -19,8 +19,8 @@ UNMEASURED = (
     "judge; call it in the test, or take the fixture and the marker away."
 )
 CAUGHT = (
-    "the measured function raised and the test caught it, so there is nothing to time; measure a "
-    "call that returns."
+    "the measured function raised and the test caught it, so there is nothing to judge; measure "
+    "a call that returns."
 )
 
 
@@ -33,6 +33,8 @@ class Benchmark:
     source_hash: str
     repeat_command: str
     nprocs: int = 0  # ranks of its jobs; 0: it is no MPI test
+    timed: bool = True  # False: it is of its memory only
+    memory: bool = False  # its memory is measured
 
 
 @dataclass(slots=True)

@@ -1,4 +1,4 @@
-"""One test module's baseline as a readable JSON file, schema 1."""
+"""One test module's baseline as a readable JSON file, schema 2."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
@@ -6,7 +6,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from pytest_rlperf.model.baseline import Accepted, Session, Stored
+from pytest_rlperf.model.baseline import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.json_file import (
@@ -19,8 +19,9 @@ from pytest_rlperf.store.json_file import (
     refuse,
 )
 
-SCHEMA = 1
-"""1: first version."""
+SCHEMA = 2
+"""1: first version. 2: memory, and tests that have nothing else; older files load as they are."""
+OLDEST = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
 """Of a log-ratio: a thousandth of a thousandth is far below any noise."""
@@ -50,6 +51,14 @@ ACCEPTED: Shape = {
     "commit": (str, NoneType),
     "change": NUMBER,
 }
+MEMORY: Shape = {
+    "created": (str,),
+    "commit": (str, NoneType),
+    "dirty": (bool,),
+    "facts": (dict,),
+    "repeats": (int,),
+    "values": (dict,),
+}
 COLUMNS: Shape = {"median": (list,), "total": (list,)}
 """A field that is not among these is somebody's note, and is not read."""
 
@@ -70,7 +79,7 @@ def read_module(path: Path) -> dict[str, Stored]:
     content = read_json(path, ANEW)
     if not isinstance(content, dict) or content.get("kind") != KIND:
         refuse(path, "is no stored baseline", ANEW)
-    check_schema(path, content, SCHEMA, ANEW)
+    check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)
     check_shape(path, _damages(content), ANEW)
     return {nodeid: _test_from(nodeid, found) for nodeid, found in content["tests"].items()}
 
@@ -89,7 +98,13 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
             for a in test.accepted
         ],
         "sessions": [_session_as_dict(session) for session in test.sessions],
+        "memory": None if test.memory is None else _memory_as_dict(test.memory),
     }
+
+
+def _memory_as_dict(memory: StoredMemory) -> dict[str, Any]:
+    sizes = {name: [round(size, 1) for size in found] for name, found in memory.values.items()}
+    return {**{name: getattr(memory, name) for name in MEMORY}, "values": sizes}
 
 
 def _session_as_dict(session: Session) -> dict[str, Any]:
@@ -125,7 +140,15 @@ def _test_from(nodeid: str, found: Mapping[str, Any]) -> Stored:
             Accepted(**{name: accepted[name] for name in ACCEPTED})
             for accepted in found["accepted"]
         ),
+        memory=_memory_from(found.get("memory")),
     )
+
+
+def _memory_from(found: Mapping[str, Any] | None) -> StoredMemory | None:
+    if found is None:
+        return None
+    values = {name: tuple(sizes) for name, sizes in found["values"].items()}
+    return StoredMemory(**{**{name: found[name] for name in MEMORY}, "values": values})
 
 
 def _session_from(found: Mapping[str, Any]) -> Session:
@@ -144,6 +167,11 @@ def _damages(content: Mapping[str, Any]) -> Iterator[str]:
     for nodeid, test in content["tests"].items():
         yield from misfits(test, TEST, nodeid)
         yield from _wrong_numbers(test["work"], f"{nodeid}.work")
+        memory = test.get("memory")
+        if memory is not None:
+            yield from _memory_damages(memory, f"{nodeid}.memory")
+        if memory is not None and not test["sessions"] and not test["weights"]:
+            continue  # a test of memory alone
         if not _are_weights(test["weights"]):
             yield f"{nodeid}.weights"
         if not test["sessions"]:
@@ -152,6 +180,20 @@ def _damages(content: Mapping[str, Any]) -> Iterator[str]:
             yield from misfits(accepted, ACCEPTED, f"{nodeid}.accepted[{i}]")
         for i, session in enumerate(test["sessions"]):
             yield from _session_damages(session, test["weights"], f"{nodeid}.sessions[{i}]")
+
+
+def _memory_damages(memory: object, where: str) -> Iterator[str]:
+    yield from misfits(memory, MEMORY, where)
+    assert isinstance(memory, dict)
+    for name, sizes in memory["values"].items():
+        if not _are_sizes(sizes):
+            yield f"{where}.values.{name}"
+
+
+def _are_sizes(found: object) -> bool:
+    if not isinstance(found, list) or len(found) < LEAST_BLOCKS:
+        return False
+    return all(type(size) in NUMBER for size in found)
 
 
 def _session_damages(

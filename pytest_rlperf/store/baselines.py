@@ -57,7 +57,7 @@ class Baselines:
         return [tests for _, tests in sorted(ranked, key=lambda pair: pair[0], reverse=True)]
 
     def _rank(self, here: bool, tests: Mapping[str, Stored]) -> tuple[bool, bool, str]:
-        newest = max((test.latest for test in tests.values()), key=lambda s: s.created)
+        newest = max((test.newest for test in tests.values()), key=lambda s: s.created)
         return here, newest.facts.get("cpu") == self.facts["cpu"], newest.created
 
     def _read(self, folder: Path) -> dict[str, Stored]:
@@ -68,7 +68,7 @@ class Baselines:
         return {
             nodeid: test
             for nodeid, test in found.items()
-            if test.latest.facts.get("architecture") == architecture
+            if test.newest.facts.get("architecture") == architecture
         }
 
 

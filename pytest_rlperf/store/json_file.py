@@ -28,13 +28,17 @@ def read_json(path: Path, anew: str) -> Any:
         refuse(path, f"is no whole JSON file ({error})", anew)
 
 
-def check_schema(path: Path, content: Mapping[str, Any], schema: int, anew: str) -> None:
-    """Newer files are for newer versions; others are none of ours."""
+def check_schema(
+    path: Path, content: Mapping[str, Any], schema: int, anew: str, oldest: int | None = None
+) -> None:
+    """Newer files are for newer versions, those down to `oldest` can be read; others are none of
+    ours.
+    """
     found = content.get("schema")
     if type(found) is int and found > schema:
         newer = f"has schema {found}, and this version reads up to {schema}"
         refuse(path, newer, "update pytest-rlperf")
-    if type(found) is not int or found != schema:
+    if type(found) is not int or found < (schema if oldest is None else oldest):
         refuse(path, f"has the unknown schema {found!r}", anew)
 
 

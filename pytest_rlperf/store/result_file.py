@@ -27,6 +27,9 @@ METRIC: Shape = {
 }
 """What readers may rely on: fields of these types, absent only where they may be null."""
 
+RATIOED = frozenset({"time", "throughput"})
+"""Metrics that take part in ratios, so that they must be above zero; sizes need not."""
+
 ANEW = "write it with pytest --rlperf --rlperf-json=FILE"
 
 
@@ -48,9 +51,14 @@ def _damages(result: dict[str, Any]) -> Iterator[str]:
         for k, metric in enumerate(test["metrics"]):
             where = f"tests[{i}].metrics[{k}]"
             yield from misfits(metric, METRIC, where)
+            fits = _is_positive if metric["name"] in RATIOED else _is_number
             for name in ("head_blocks", "base_blocks"):
-                if not all(map(_is_positive, metric[name])):
+                if not all(map(fits, metric[name])):
                     yield f"{where}.{name}"
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in NUMBER
 
 
 def _is_positive(value: object) -> bool:

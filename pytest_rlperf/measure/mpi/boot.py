@@ -27,7 +27,8 @@ def boot(order_file: str) -> int:
 
     from pytest_rlperf.measure.layout import BEFORE_IMPORTS, scatter
 
-    alive = scatter(Random(f"{order['job']['layout_seed']}/{rank}"), BEFORE_IMPORTS)
+    seed = order["job"]["layout_seed"]
+    alive = [] if seed is None else scatter(Random(f"{seed}/{rank}"), BEFORE_IMPORTS)
     from pytest_rlperf.measure.mpi.rank_session import play
 
     status = play(order, files)

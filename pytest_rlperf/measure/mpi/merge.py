@@ -8,8 +8,11 @@ Facts = Mapping[str, Any]
 
 
 def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
-    """Of scouts, who agree but for their counts, of slices, or of the reference kernels."""
+    """Of scouts, who agree but for their counts, of slices, of the reference kernels, or of
+    memory."""
     merged = dict(ranks[0])
+    if "values" in merged:
+        return merged | _memory(ranks)
     if "work" in merged:
         merged["work"] = summed_work([facts["work"] for facts in ranks])
     if "unit_ns" in merged:
@@ -35,6 +38,20 @@ def _slices(ranks: Sequence[Facts]) -> dict[str, Any]:
         "cpu_ns": [sum(times) for times in zip(*(f["cpu_ns"] for f in ranks), strict=True)],
         "preempted": sum(facts["preempted"] for facts in ranks),
     }
+
+
+def _memory(ranks: Sequence[Facts]) -> dict[str, Any]:
+    """Sizes of all ranks together, and each process and segment by the rank that it belongs to."""
+    return {
+        "values": summed_work([facts["values"] for facts in ranks]),
+        "call_s": max(facts["call_s"] for facts in ranks),
+        **{name: _by_rank(ranks, name) for name in ("processes", "segments") if name in ranks[0]},
+        **({"exact": all(f["exact"] for f in ranks)} if "exact" in ranks[0] else {}),
+    }
+
+
+def _by_rank(ranks: Sequence[Facts], name: str) -> list[tuple[str, int]]:
+    return [(f"rank {k}: {what}", size) for k, f in enumerate(ranks) for what, size in f[name]]
 
 
 def slowest(ranks: Sequence[Sequence[int]]) -> list[int]:

@@ -1,0 +1,1 @@
+"""The memory of the measured function: untimed, in processes of its own."""

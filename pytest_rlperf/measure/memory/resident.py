@@ -1,0 +1,114 @@
+"""The resident pass: what the kernel says of this process and its children during the calls.
+
+The same is done with a function that does nothing first. What that took is the cost of looking, and
+is subtracted.
+"""
+
+import gc
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from pytest_rlperf.measure.memory.children import Children
+from pytest_rlperf.measure.memory.collecting import Collections
+from pytest_rlperf.measure.memory.kernel import (
+    no_huge_pages,
+    peak_bytes,
+    reset_mark,
+    resident_bytes,
+    tidy,
+    unique_bytes,
+)
+from pytest_rlperf.measure.memory.segments import Segments, mapped_segments, named_segments
+from pytest_rlperf.measure.memory.slope import growth
+
+OWN = "the test's process"
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """What is in memory at one moment."""
+
+    unique: int
+    segments: Segments
+    named: frozenset[str]
+
+    @classmethod
+    def now(cls) -> "Held":
+        return cls(unique_bytes(), mapped_segments(), named_segments())
+
+    def new_segments(self, before: "Held") -> Segments:
+        return {key: size for key, size in self.segments.items() if key not in before.segments}
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What some calls took."""
+
+    peak: int
+    children: list[tuple[str, int]]
+    before: Held
+    after: Held
+    series: list[float]
+    collections: Collections
+    exact: bool
+
+    @property
+    def unique(self) -> int:
+        return self.after.unique - self.before.unique
+
+
+def look(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
+    """The facts, and what the last call returned."""
+    no_huge_pages()
+    with Children() as children:
+        control, _ = _take(_nothing, repeats, children)
+        taken, result = _take(call, repeats, children)
+    return _facts(taken, control), result
+
+
+def _nothing() -> None: ...
+
+
+def _take(call: Callable[[], Any], repeats: int, children: Children) -> tuple[Taken, Any]:
+    own, series, collections = os.getpid(), [], Collections()
+    tidy()
+    before, others = Held.now(), children.begin()
+    tidy()  # of what looking took
+    exact = reset_mark(own)
+    start = resident_bytes(own)
+    result = None
+    for number in range(repeats):
+        result = None  # or the call would be measured with what the one before it returned
+        gc.collect()
+        if number:
+            series.append(float(resident_bytes(own)))
+        with collections.counted():
+            result = call()
+    peak = max(0, peak_bytes(own) - start)
+    found = children.peaks(others)
+    return Taken(peak, found, before, Held.now(), series, collections, exact), result
+
+
+def _facts(taken: Taken, control: Taken) -> dict[str, Any]:
+    own = max(0, taken.peak - control.peak)
+    processes = [(OWN, own), *taken.children]
+    segments = taken.after.new_segments(taken.before)
+    slope = growth(taken.series)
+    return {
+        "values": {
+            "peak_rss": sum(peak for _, peak in processes),
+            "uss": max(0, taken.unique - control.unique),
+            "shared_memory": sum(segments.values()),
+            **({} if slope is None else {"growth_rss": slope}),
+            "gc_collections": taken.collections.number,
+            "gc_pause": taken.collections.pause_ns,
+        },
+        "processes": processes,
+        "segments": [(name, size) for (_, name), size in segments.items()],
+        "left": sorted(taken.after.named - taken.before.named),
+        "exact": taken.exact,
+    }

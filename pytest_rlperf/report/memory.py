@@ -1,0 +1,133 @@
+"""The memory of tests as text."""
+
+from collections.abc import Iterator, Sequence
+
+from pytest_rlperf.model.memory import Evidence, MemoryResult, MetricResult
+from pytest_rlperf.model.quantity import format_bytes, format_percent, format_time
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import WORST_FIRST, Interval, Outcome
+from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.memory_export import render_label
+from pytest_rlperf.report.words import WORDS
+
+QUIET = frozenset({Outcome.UNCHANGED, Outcome.SHOWN})
+ALWAYS = frozenset({"peak_rss", "traced_peak"})
+LISTED = 6
+"""More processes or lines than these are not named."""
+
+
+def render_memory_table(run: RunResult) -> list[str]:
+    """The peaks of every test, and of the other metrics what is not plainly all right."""
+    rows = [
+        (found, test)
+        for test in run.tests
+        for found in (test.memory.metrics if test.memory and test.failure is None else ())
+        if found.metric.name in ALWAYS or found.verdict.outcome not in QUIET | {Outcome.NO_BASELINE}
+    ]
+    rows.sort(key=lambda row: WORST_FIRST.index(row[0].verdict.outcome))
+    title = ["", "memory", "change", "95 % interval", "base → head", "processes", "test"]
+    table = aligned([title, *(_row(*row) for row in rows)]) if rows else []
+    return [*table, *_remarks(run)]
+
+
+def _row(found: MetricResult, test: TestResult) -> list[str]:
+    v = found.verdict
+    change = v.interval.change if v.interval else None
+    return [
+        WORDS[v.outcome],
+        found.metric.name,
+        "" if change is None else format_percent(change),
+        _amounts(found.amount) if found.amount else "",
+        render_sizes(found),
+        str(len(found.head)),
+        test.nodeid,
+    ]
+
+
+def _amounts(amount: Interval) -> str:
+    return f"[{_signed(amount.low)}, {_signed(amount.high)}]"
+
+
+def _signed(size: float) -> str:
+    return f"{'-' if size < 0 else '+'}{format_bytes(abs(size))}"
+
+
+def render_sizes(found: MetricResult) -> str:
+    head = _size(found.value, found.metric.unit)
+    if found.base_value is None:
+        return head
+    return f"{_size(found.base_value, found.metric.unit)} → {head}"
+
+
+def _size(value: float, unit: str) -> str:
+    match unit:
+        case "bytes":
+            return format_bytes(value)
+        case "bytes/repeat":
+            return f"{format_bytes(value)} a repeat"
+        case "ns":
+            return format_time(value)
+        case _:
+            return f"{value:,.0f} {unit}"
+
+
+def _remarks(run: RunResult) -> Iterator[str]:
+    for test in run.tests:
+        if test.memory is None or test.failure is not None:
+            continue
+        if test.memory.trouble is not None and test.skipped is None:
+            trouble = test.memory.trouble
+            yield f"{test.nodeid}: memory {WORDS[trouble.outcome]}: {trouble.reason}"
+        for found in test.memory.of(Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.ACCEPTED):
+            v = found.verdict
+            yield f"{test.nodeid}: {found.metric.name} {WORDS[v.outcome]}: {v.reason}"
+
+
+def render_memory_failure(test: TestResult, against: str | None) -> list[str]:
+    """The lines of a failing test: what grew, by how much, and where."""
+    memory = test.memory
+    if memory is None or test.failure is not None:
+        return []
+    lines = []
+    for found in memory.of(Outcome.REGRESSED):
+        lines += _failure(found, memory, against)
+    if lines:
+        lines += list(_evidence(memory))
+    return lines
+
+
+def _failure(found: MetricResult, memory: MemoryResult, against: str | None) -> list[str]:
+    v = found.verdict
+    severity = f" ({v.severity.value})" if v.severity else ""
+    change = f" {format_percent(v.interval.change)}" if v.interval else ""
+    amount = f" {_amounts(found.amount)}" if found.amount else ""
+    label = render_label(found, memory.head)
+    return [
+        f"{WORDS[v.outcome]}{severity}: {found.metric.name}{change}{amount} "
+        f"against {against or 'the baseline'}",
+        f"  why: {v.reason}",
+        f"  {found.metric.name}: {render_sizes(found)}, {len(found.head)} processes of "
+        f"{memory.repeats} calls" + (f" ({label})" if label else ""),
+    ]
+
+
+def _evidence(memory: MemoryResult) -> Iterator[str]:
+    head = memory.head
+    if len(head.processes) > 1:
+        yield f"  processes: {_named([(p.name, p.peak_bytes) for p in head.processes])}"
+    if head.segments:
+        yield f"  shared memory: {_named([(s.name, s.peak_bytes) for s in head.segments])}"
+    if head.left:
+        yield f"  left in /dev/shm: {', '.join(head.left[:LISTED])}"
+    if sites := _held(head):
+        yield f"  held after the calls: {_named(sites)}"
+
+
+def _held(head: Evidence) -> list[tuple[str, int]]:
+    return [(site.where, site.size_bytes) for site in head.sites]
+
+
+def _named(sizes: Sequence[tuple[str, int]]) -> str:
+    more = len(sizes) - LISTED
+    named = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes[:LISTED])
+    return named + (f" and {more} more" if more > 0 else "")
