@@ -68,13 +68,18 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) ->
     values = dict(keywords)
     if values.get("threshold") is not None:
         values["threshold"] = parse_fraction(values["threshold"], f"{nodeid}: threshold")
-    if isinstance(values.get("memory"), Mapping):
-        values["limits"] = parse_limits(values["memory"], f"{nodeid}: memory")
-        values["memory"] = True
+    if "memory" in values:
+        values["memory"] = _memory(values["memory"], nodeid)
     if isinstance(values.get("kpi"), str):
         values["kpi"] = (values["kpi"],)
     values["kpi"] = tuple(values.get("kpi", ()))
     return Spec(**values)
+
+
+def _memory(given: bool | Mapping[str, Any], nodeid: str) -> Mapping[str, Any] | None:
+    if isinstance(given, Mapping):
+        return parse_limits(given, f"{nodeid}: memory")
+    return {} if given else None
 
 
 def _check(keywords: Mapping[str, Any], nodeid: str, marker: str, *, ranks: bool = False) -> None:

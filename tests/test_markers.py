@@ -23,6 +23,7 @@ def test_every_keyword_reaches_the_spec():
         "waits": True,
         "warmup": 0,
         "iterations": 5,
+        "memory": {},
         "metadata": {"env": "Chain"},
     }
     assert keywords.keys() == set(KEYWORDS)
@@ -73,6 +74,8 @@ def test_an_unknown_keyword_that_resembles_none_gets_them_all_listed():
         ("waits", 1),
         ("warmup", -1),
         ("iterations", 0),
+        ("memory", 3),
+        ("memory", "20%,1MiB"),
         ("metadata", [1]),
         ("metadata", {"env": object}),
         ("metadata", {"reward": float("inf")}),

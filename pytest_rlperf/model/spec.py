@@ -19,11 +19,8 @@ class Spec:
     waits: bool = False  # sleeps or does I/O by design: judged on wall time
     warmup: int | None = None  # untimed calls before the first slice of a block; None: chosen
     iterations: int | None = None  # timed calls a block and side; None: chosen
-    memory: bool = False  # its memory is judged too, in processes of its own
+    memory: Mapping[str, Excess | float] | None = None  # limits of its own; None: not measured
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    limits: Mapping[str, Excess | float] = field(
-        default_factory=dict
-    )  # of its memory: not the run's
 
 
-KEYWORDS = tuple(f.name for f in fields(Spec) if f.name != "limits")
+KEYWORDS = tuple(f.name for f in fields(Spec))

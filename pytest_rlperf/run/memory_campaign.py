@@ -178,7 +178,7 @@ class MemoryCampaign:
                 track.decisions[name] = decision
 
     def _limits_of(self, track: MemoryTrack) -> Limits:
-        return self._limits.changed(track.benchmark.spec.limits)
+        return self._limits.changed(track.benchmark.spec.memory or {})
 
     def _sizes(self, track: MemoryTrack) -> Iterator[Sizes]:
         for metric in METRICS:

@@ -39,7 +39,7 @@ def is_timed(item: pytest.Item) -> bool:
 
 
 def measures_memory(item: pytest.Item, spec: Spec) -> bool:
-    return spec.memory or _uses(item, {MEMORY_FIXTURE})
+    return spec.memory is not None or _uses(item, {MEMORY_FIXTURE})
 
 
 def _uses(item: pytest.Item, fixtures: Set[str]) -> bool:

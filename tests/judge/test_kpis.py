@@ -153,7 +153,7 @@ def test_an_overhead_is_as_uncertain_as_both_of_its_tests():
         (measured("compilation", [1, 1, 1]), "the time of test_a.py::test_a was not measured"),
         (
             measured("memory_per_episode", [1, 1, 1]),
-            "the memory of test_a.py::test_a was not measured",
+            "test_a.py::test_a does not ask for its memory; mark it with memory=True",
         ),
         (
             measured("safety_overhead", [1, 1, 1]),

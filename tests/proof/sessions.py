@@ -109,7 +109,7 @@ def _measured(content: dict[str, object]) -> Measured:
         file.write_text(json.dumps(content["measured"]), encoding="utf-8")
         stored = read_module(file)
     tests = {nodeid.rpartition("::")[2]: test for nodeid, test in stored.items()}
-    created = next(iter(tests.values())).latest.created
+    created = next(iter(tests.values())).newest.created
     at = datetime.fromisoformat(created)
     return Measured(at, bool(content["load"]), bool(content["save"]), tests)
 

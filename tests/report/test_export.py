@@ -61,6 +61,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "first_call_ns": None,
         "ranks": None,
         "imported": {"head": {"lib": "/head/lib.py"}},
+        "memory": None,
     }
 
 

@@ -63,7 +63,7 @@ def test_what_was_written_reads_back(tmp_path_factory: pytest.TempPathFactory, t
 def test_a_file_says_what_it_is_and_whose(tmp_path: Path):
     write_module(tmp_path / "deep" / "a.json", "test_a.py", [a_stored()])
     content = json.loads((tmp_path / "deep" / "a.json").read_text())
-    assert (content["schema"], content["kind"]) == (1, "pytest-rlperf baseline")
+    assert (content["schema"], content["kind"]) == (2, "pytest-rlperf baseline")
     assert (content["module"], list(content["tests"])) == ("test_a.py", [NODE])
 
 
@@ -102,8 +102,8 @@ def test_another_kind_of_file_is_no_baseline(tmp_path: Path, text: str):
 
 
 def test_a_newer_schema_asks_for_an_update(tmp_path: Path):
-    text = json.dumps({**written(tmp_path), "schema": 2})
-    said = "has schema 2, and this version reads up to 1; update pytest-rlperf."
+    text = json.dumps({**written(tmp_path), "schema": 3})
+    said = "has schema 3, and this version reads up to 2; update pytest-rlperf."
     assert refusal(tmp_path, text) == said
 
 
