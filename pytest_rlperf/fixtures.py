@@ -153,10 +153,14 @@ def rlperf(request: pytest.FixtureRequest) -> Rlperf:
     """Measure a function: `result = rlperf(func, *args, **kwargs)`."""
     from pytest_rlperf.markers import spec_of
 
+    return Rlperf(_player_beside_memory(request), spec_of(request.node).steps)
+
+
+def _player_beside_memory(request: pytest.FixtureRequest) -> "Player | None":
+    """Where memory is looked at, the fixture for it says of which function, if the test has it."""
     player = player_of(request.config)
-    if player is not None and player.probes and MEMORY_FIXTURE in request.fixturenames:
-        player = None  # the other fixture says what is measured
-    return Rlperf(player, spec_of(request.node).steps)
+    aside = player is not None and player.probes and MEMORY_FIXTURE in request.fixturenames
+    return None if aside else player
 
 
 @pytest.fixture
@@ -185,7 +189,7 @@ def rlperf_mpi(request: pytest.FixtureRequest) -> RlperfMpi:
             "rlperf_mpi is for tests that ask for it themselves; take it as an argument of the "
             "test, not by request.getfixturevalue."
         )
-    return RlperfMpi(here, player_of(request.config), spec_of(request.node).steps)
+    return RlperfMpi(here, _player_beside_memory(request), spec_of(request.node).steps)
 
 
 def here_of(config: pytest.Config) -> "Here | None":

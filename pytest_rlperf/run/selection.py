@@ -17,8 +17,7 @@ from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE
 from pytest_rlperf.markers import MARKER, MPI_MARKER
 from pytest_rlperf.model.spec import Spec
 
-FIXTURES = frozenset({"rlperf", MPI_FIXTURE})
-"""Those that take the time of a call."""
+FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
 MARKERS = (MARKER, MPI_MARKER)
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
@@ -28,14 +27,14 @@ NARROWING = (
 
 def is_performance_test(item: pytest.Item) -> bool:
     """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
-    if _uses(item, FIXTURES | {MEMORY_FIXTURE}):
+    if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """A test of memory alone is not. One that is marked and measures nothing fails where it is."""
-    return _uses(item, FIXTURES) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
+    """A test of memory alone is not, in ranks or outside of them."""
+    return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
 
 
 def measures_memory(item: pytest.Item, spec: Spec) -> bool:

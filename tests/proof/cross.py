@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pytest_rlperf.judge.decide import decide
 from pytest_rlperf.judge.rates import clopper_pearson
 from pytest_rlperf.judge.stored import Level, level_of
-from pytest_rlperf.model.baseline import Session, Stored
+from pytest_rlperf.model.baseline import Stored
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.partners import Kernels
@@ -31,7 +31,8 @@ def pairs(sessions: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
 
 def judge(saved: Stored, later: Stored) -> Outcome:
     """The verdict of a run with these blocks and no more."""
-    now: Session = later.latest
+    now = later.latest
+    assert now is not None
     level = level_of(saved, saved.source_hash, now.facts)
     assert isinstance(level, Level)
     partner = Kernels({saved.nodeid: level}, threshold=THRESHOLD)
@@ -77,13 +78,13 @@ def _row(
 
 def spreads(saved: Sequence[Stored]) -> tuple[float, float]:
     """Between sessions: of the time in units of the first session's kernels, and of the time."""
-    facts, weights = saved[0].latest.facts, saved[0].weights
+    facts, weights = saved[0].newest.facts, saved[0].weights
     levels = [
         level_of(Stored(s.nodeid, s.source_hash, weights, s.sessions), s.source_hash, facts)
         for s in saved
     ]
     ratios = [level.at.median for level in levels if isinstance(level, Level)]
-    times = [math.log(s.latest.call_ns) for s in saved]
+    times = [math.log(s.sessions[-1].call_ns) for s in saved]
     return statistics.stdev(ratios), statistics.stdev(times)
 
 

@@ -172,20 +172,20 @@ def build(folder: Path, workload: Workload, change: Change, variant: str, seed: 
         raise ValueError(f"unknown variant {variant!r}; choose one of {', '.join(VARIANTS)}")
     root = _root(folder, variant)
     _write_tree(root, workload)
-    _git(root, "init", "--quiet")
-    base = _commit(root, "base")
+    git(root, "init", "--quiet")
+    base = commit(root, "base")
     config = root / "proofwork" / "config.py"
     config.write_text(render_config(workload.scale, change), encoding="utf-8")
     if variant == "unused":
         _add_unused(root / "proofwork", count=1 + seed % 40)
-    head = _commit(root, "head")
+    head = commit(root, "head")
     if variant == "bytecode":
         compileall.compile_dir(root / "proofwork", quiet=1)
     return Project(root, base, head, workload)
 
 
 def check_out(project: Project, revision: str) -> None:
-    _git(project.root, "checkout", "--quiet", revision)
+    git(project.root, "checkout", "--quiet", revision)
 
 
 def _root(folder: Path, variant: str) -> Path:
@@ -221,14 +221,14 @@ def _add_unused(library: Path, count: int) -> None:
     work.write_text(source.replace(marker, f"\n{text}\n{marker}", 1), encoding="utf-8")
 
 
-def _commit(root: Path, message: str) -> str:
-    _git(root, "add", "--all")
+def commit(root: Path, message: str) -> str:
+    git(root, "add", "--all")
     # An A/A head differs in nothing, and is still a revision of its own.
-    _git(root, "commit", "--quiet", "--allow-empty", "--message", message)
-    return _git(root, "rev-parse", "HEAD").strip()
+    git(root, "commit", "--quiet", "--allow-empty", "--message", message)
+    return git(root, "rev-parse", "HEAD").strip()
 
 
-def _git(root: Path, *arguments: str) -> str:
+def git(root: Path, *arguments: str) -> str:
     """Run git apart from the user's own configuration: hooks and signing have no place here."""
     root.mkdir(parents=True, exist_ok=True)
     identity = {

@@ -67,7 +67,7 @@ def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path):
 def test_among_other_cpus_the_newest_comes_first(tmp_path: Path, newest: str):
     for cpu in ("Alpha", "Omega"):
         save(tmp_path, created="2031" if cpu == newest else "2030", cpu=cpu)
-    assert load(tmp_path)[NODE].latest.facts["cpu"] == newest
+    assert load(tmp_path)[NODE].newest.facts["cpu"] == newest
 
 
 def test_another_architecture_is_never_compared_with(tmp_path: Path):
