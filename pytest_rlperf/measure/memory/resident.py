@@ -5,7 +5,9 @@ is subtracted.
 """
 
 import gc
+import math
 import os
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -55,6 +57,7 @@ class Taken:
     series: list[float]
     collections: Collections
     exact: bool
+    fastest_s: float  # of the calls: the machine may be busy with others
 
     @property
     def unique(self) -> int:
@@ -80,17 +83,20 @@ def _take(call: Callable[[], Any], repeats: int, children: Children) -> tuple[Ta
     tidy()  # of what looking took
     exact = reset_mark(own)
     start = resident_bytes(own)
-    result = None
+    result, fastest_s = None, math.inf
     for number in range(repeats):
         result = None  # or the call would be measured with what the one before it returned
         gc.collect()
         if number:
             series.append(float(resident_bytes(own)))
+        begun = time.perf_counter()
         with collections.counted():
             result = call()
+        fastest_s = min(fastest_s, time.perf_counter() - begun)
     peak = max(0, peak_bytes(own) - start)
     found = children.peaks(others)
-    return Taken(peak, found, before, Held.now(), series, collections, exact), result
+    after = Held.now()
+    return Taken(peak, found, before, after, series, collections, exact, fastest_s), result
 
 
 def _facts(taken: Taken, control: Taken) -> dict[str, Any]:
@@ -111,4 +117,5 @@ def _facts(taken: Taken, control: Taken) -> dict[str, Any]:
         "segments": [(name, size) for (_, name), size in segments.items()],
         "left": sorted(taken.after.named - taken.before.named),
         "exact": taken.exact,
+        "call_s": taken.fastest_s,
     }

@@ -44,9 +44,9 @@ def _memory(ranks: Sequence[Facts]) -> dict[str, Any]:
     """Sizes of all ranks together, and each process and segment by the rank that it belongs to."""
     return {
         "values": summed_work([facts["values"] for facts in ranks]),
-        "call_s": max(facts["call_s"] for facts in ranks),
         **{name: _by_rank(ranks, name) for name in ("processes", "segments") if name in ranks[0]},
         **({"exact": all(f["exact"] for f in ranks)} if "exact" in ranks[0] else {}),
+        **({"call_s": max(f["call_s"] for f in ranks)} if "call_s" in ranks[0] else {}),
     }
 
 
