@@ -63,6 +63,11 @@ class Pair:
         """From the start of the processes until the tests were collected; 0 as long as unknown."""
         return max(side.startup_s for side in self._sides)
 
+    @property
+    def pids(self) -> list[int]:
+        """Of the processes that each side's others descend from."""
+        return [side.process.pid for side in self._sides]
+
     def wait_collected(self, seconds: float) -> None:
         """Until both sides have collected, or have failed to."""
         until = time.monotonic() + seconds

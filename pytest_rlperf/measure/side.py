@@ -67,6 +67,11 @@ class Ends(Protocol):
     """A process, or a job of several."""
 
     @property
+    def pid(self) -> int:
+        """Of the process that all others of it descend from."""
+        ...
+
+    @property
     def ended(self) -> bool: ...
 
     def end(self, grace_s: float = 0.0) -> None: ...

@@ -11,6 +11,7 @@ from pytest_rlperf.judge.decide import Decision
 from pytest_rlperf.judge.memory import LOOKS, Sizes, decided, judged
 from pytest_rlperf.judge.stored_memory import MemoryLevel
 from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.measure.memory.curve import Points
 from pytest_rlperf.measure.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask
 from pytest_rlperf.measure.stage import Kind
 from pytest_rlperf.model.block import LEAST_BLOCKS
@@ -51,6 +52,7 @@ class MemoryTrack:
     round_s: float = 0.0  # what the last one took
     head: dict[str, list[float]] = field(default_factory=dict)  # by metric, one a process
     base: dict[str, list[float]] = field(default_factory=dict)
+    curves: tuple[Points, ...] = ()  # by side
     said: list[dict[str, Any]] = field(default_factory=lambda: [{}, {}])  # by side: the last facts
     decisions: dict[str, Decision] = field(default_factory=dict)
 
@@ -147,18 +149,20 @@ class MemoryCampaign:
 
     def _scout(self, track: MemoryTrack) -> None:
         """How long a call takes, so that all processes of both sides make equally many."""
-        played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS))
+        played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS), curve=True)
         if not track.track.both_ran(played.runs):
             return
         facts = [run.facts for run in played.runs if run.facts is not None]
-        track.round_s = 2 * played.seconds
+        track.round_s, track.curves = 2 * played.seconds, played.curves
         stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
         track.repeats = stored or repeats_for(max(each["call_s"] for each in facts))
 
-    def _run(self, track: MemoryTrack, number: int, probe: Probe) -> MemoryPlayed:
+    def _run(
+        self, track: MemoryTrack, number: int, probe: Probe, curve: bool = False
+    ) -> MemoryPlayed:
         b = track.benchmark
         deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
-        task = MemoryTask(b.nodeid, Kind(b.nprocs, b.spec.threads), probe, deadline_s)
+        task = MemoryTask(b.nodeid, Kind(b.nprocs, b.spec.threads), probe, deadline_s, curve)
         return self._runs.run(number, task, self._budget.startup_deadline_s())
 
     def _take(self, track: MemoryTrack, facts: Sequence[Mapping[str, Any]]) -> None:
@@ -215,7 +219,8 @@ class MemoryCampaign:
             judged(sizes, limits, track.decisions.get(sizes.metric.name))
             for sizes in self._sizes(track)
         )
-        head, base = (_evidence(said) for said in track.said)
+        curves = (*track.curves, [], [])
+        head, base = (_evidence(*each) for each in zip(track.said, curves, strict=False))
         return MemoryResult(
             metrics=found,
             repeats=track.repeats,
@@ -261,13 +266,14 @@ def _trouble(track: Track) -> Verdict:
     return Verdict(Outcome.INCONCLUSIVE, reason)
 
 
-def _evidence(said: Mapping[str, Any]) -> Evidence:
+def _evidence(said: Mapping[str, Any], curve: Points) -> Evidence:
     return Evidence(
         processes=_peaks(said.get("processes", ())),
         segments=_peaks(said.get("segments", ())),
         left=tuple(said.get("left", ())),
         sites=tuple(Site(*site) for site in said.get("sites", ())),
         exact=said.get("exact", True),
+        curve=tuple(curve),
     )
 
 

@@ -49,6 +49,11 @@ class MpiJob:
         )
 
     @property
+    def pid(self) -> int:
+        """The launcher's."""
+        return self.process.pid
+
+    @property
     def command(self) -> tuple[str, ...]:
         return tuple(self._argv)
 

@@ -2,9 +2,11 @@
 
 import random
 import time
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
 
 from pytest_rlperf.launch.process import end_marked
+from pytest_rlperf.measure.memory.curve import Curve, Points
 from pytest_rlperf.measure.side import SideRun, State, Turn
 from pytest_rlperf.measure.stage import Kind, Stage, start_pair
 from pytest_rlperf.model.memory import Probe
@@ -21,12 +23,14 @@ class MemoryTask:
     kind: Kind
     probe: Probe
     deadline_s: float
+    curve: bool = False  # sample its course, too
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlayed:
     runs: tuple[SideRun, ...]
     seconds: float
+    curves: tuple[Points, ...] = ()  # by side
 
 
 class MemoryRuns:
@@ -62,11 +66,15 @@ class MemoryRuns:
         )
         try:
             pair.wait_collected(startup_s)
-            runs = tuple(pair.run(turn))
+            with ExitStack() as stack:
+                pids = pair.pids if task.curve else []
+                curves = [stack.enter_context(Curve(pid)) for pid in pids]
+                runs = tuple(pair.run(turn))
             pair.stop()
         finally:
             pair.end(GOODBYE_S)
-        return MemoryPlayed(runs, time.monotonic() - begun)
+        points = tuple(curve.points for curve in curves)
+        return MemoryPlayed(runs, time.monotonic() - begun, points)
 
     def close(self) -> None:
         end_marked(self._stage.token)

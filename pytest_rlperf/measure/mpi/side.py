@@ -30,6 +30,10 @@ class RankOutput:
         self._job = job
 
     @property
+    def pid(self) -> int:
+        return self._job.pid
+
+    @property
     def ended(self) -> bool:
         return self._job.ended
 
