@@ -4,7 +4,7 @@ import multiprocessing
 
 GROWN = False
 MIB = 2**20
-KEPT = []
+KEPT: list[bytes] = []
 
 
 def filled(size):
