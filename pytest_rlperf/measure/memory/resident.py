@@ -22,7 +22,7 @@ from pytest_rlperf.measure.memory.kernel import (
     tidy,
     unique_bytes,
 )
-from pytest_rlperf.measure.memory.segments import Segments, mapped_segments, named_segments
+from pytest_rlperf.measure.memory.segments import Segments, mapped_segments, outliving
 from pytest_rlperf.measure.memory.slope import growth
 
 OWN = "the test's process"
@@ -36,11 +36,10 @@ class Held:
 
     unique: int
     segments: Segments
-    named: frozenset[str]
 
     @classmethod
     def now(cls) -> "Held":
-        return cls(unique_bytes(), mapped_segments(), named_segments())
+        return cls(unique_bytes(), mapped_segments())
 
     def new_segments(self, before: "Held") -> Segments:
         return {key: size for key, size in self.segments.items() if key not in before.segments}
@@ -115,7 +114,7 @@ def _facts(taken: Taken, control: Taken) -> dict[str, Any]:
         },
         "processes": processes,
         "segments": [(name, size) for (_, name), size in segments.items()],
-        "left": sorted(taken.after.named - taken.before.named),
+        "left": outliving(segments),
         "exact": taken.exact,
         "call_s": taken.fastest_s,
     }

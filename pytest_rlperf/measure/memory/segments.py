@@ -38,12 +38,10 @@ def parse_maps(lines: Iterable[str]) -> Segments:
     return found
 
 
-def named_segments() -> frozenset[str]:
-    """Those that live on until somebody unlinks them."""
-    try:
-        return frozenset(os.listdir(FOLDER))
-    except OSError:
-        return frozenset()
+def outliving(segments: Segments) -> list[str]:
+    """Those with a name: they live on until somebody unlinks it."""
+    paths = sorted(Path(name) for _, name in segments)
+    return [path.name for path in paths if path.parent == FOLDER and path.exists()]
 
 
 def _maps(pid: int) -> list[str]:

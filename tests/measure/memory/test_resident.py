@@ -57,8 +57,8 @@ def test_a_child_process_is_included_and_named():
 
 
 def test_what_every_call_leaves_behind_is_its_growth():
-    kept: list[bytes] = []
-    facts, _ = resident.look(lambda: kept.append(bytes(200_000)), 12)
+    kept: list[bytearray] = []
+    facts, _ = resident.look(lambda: kept.append(filled(200_000)), 12)
     assert facts["values"]["growth_rss"] == pytest.approx(200_000, rel=0.1)
 
 
