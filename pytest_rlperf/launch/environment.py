@@ -4,6 +4,8 @@ import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from pytest_rlperf.launch.bytecode import FOLDER
+
 THREAD_COUNTS = (
     "OMP_NUM_THREADS",
     "OPENBLAS_NUM_THREADS",
@@ -55,7 +57,7 @@ def worker_environment(
     env["PYTHONHASHSEED"] = str(hash_seed)
     # Bytecode and compiled kernels are kept by the path of their source, so each tree has its
     # own, both sides in the same state, and the user's folders stay clean.
-    env["PYTHONPYCACHEPREFIX"] = str(caches / "bytecode")
+    env["PYTHONPYCACHEPREFIX"] = str(caches / FOLDER)
     env["NUMBA_CACHE_DIR"] = str(caches / "numba")
     # For processes that a test starts itself: they have no import redirection.
     old = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []

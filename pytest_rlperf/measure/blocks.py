@@ -59,7 +59,7 @@ class Blocks:
     @property
     def startup_s(self) -> float:
         """What the last workers took to come up: a block that is over sooner has to wait for the
-        next one's."""
+        next one's. 0 where those are started later, as ranks that need all cores are."""
         return self._startup_s
 
     def run(
@@ -95,13 +95,14 @@ class Blocks:
         startup_s: float,
     ) -> Iterator[Played]:
         pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
-        if len(self._stage.cores) > max(1, kind.nprocs):
+        ahead = len(self._stage.cores) > max(1, kind.nprocs)
+        if ahead:
             self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
         self._end_those_leaving(besides=pair)
         beside = [*self._metronome(index, tasks), *self._shaker(index, tasks)]
         try:
             pair.wait_collected(startup_s)
-            self._startup_s = pair.startup_s
+            self._startup_s = pair.startup_s if ahead else 0.0
             for number, task in enumerate(tasks):
                 if not pair.usable:
                     pair.end()
@@ -118,7 +119,8 @@ class Blocks:
         """Where sides run at once, the core is made to change between them often."""
         together = any(task.plan and task.plan.mode is Mode.CONCURRENT for task in tasks)
         if together and len(self._stage.sides) > 1:
-            yield self._beside(metronome.__file__, cores=self._cores_of(index, 1))
+            for core in self._cores_of(index, max(1, tasks[0].nprocs)) or (None,):
+                yield self._beside(metronome.__file__, cores=() if core is None else (core,))
 
     def _shaker(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
         cores = self._stage.cores

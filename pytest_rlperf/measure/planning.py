@@ -42,7 +42,8 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
     mode = _mode(seen, spec, several > 1, cores)
     slice_ns = TOGETHER_NS if mode is Mode.CONCURRENT else SLICE_NS
     calls = _between(slice_ns / call_ns, (1, _most_calls(seen)))
-    block_ns = LIVE_BLOCK_NS if several > 1 else BLOCK_NS
+    alternating = mode is Mode.LIVE or (several > 1 and mode is Mode.SLICED)
+    block_ns = LIVE_BLOCK_NS if alternating else BLOCK_NS
     whole_slice_ns = calls * (call_ns + seen.setup_ns)
     pairs = _power_of_two(_between(block_ns / (2 * whole_slice_ns), PAIRS[mode]))
     if seen.rounds:
@@ -76,6 +77,8 @@ def times_for(free_s: float, planned_s: float) -> int:
 
 
 def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
+    if seen.exchanges is not None:
+        return Mode.CONCURRENT if _may_share_cores(seen, spec, cores) else Mode.LIVE
     if seen.processes > 1 and not seen.rounds:  # to find a job's processes takes a call more
         return Mode.LIVE
     waits = spec.waits or seen.cpu_share < WAITS_SHARE
@@ -83,6 +86,15 @@ def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
     if seen.call_ns > LONG_CALL_NS and cores and not waits and not several:
         return Mode.CONCURRENT
     return Mode.SLICED
+
+
+def _may_share_cores(seen: Scouted, spec: Spec, cores: int) -> bool:
+    """Whether two MPI jobs can run at once: ranks that compute for long between two exchanges. One
+    that waits for a message would burn the other job's time, and wait for its turns.
+    """
+    alone_ns = seen.call_ns / max(1, seen.exchanges or 0)
+    unseen = seen.exchanges == 0 and seen.processes > 1  # by another communicator, perhaps
+    return alone_ns > LONG_CALL_NS and seen.processes <= cores and not (unseen or spec.waits)
 
 
 def _most_calls(seen: Scouted) -> int:

@@ -28,6 +28,7 @@ class Scouted:
     rounds: int = 0  # that the test itself counts; 0: it leaves the number of calls to the plan
     iterations: int = 1  # calls a round
     warmup: int = 0  # untimed rounds before the others
+    exchanges: int | None = None  # calls of the communicator in a call; None: it is no MPI test
 
     def worst(self, other: Self) -> Self:
         """Of two sides, what a plan for both has to reckon with."""
@@ -41,7 +42,13 @@ class Scouted:
             rounds=max(self.rounds, other.rounds),
             iterations=max(self.iterations, other.iterations),
             warmup=max(self.warmup, other.warmup),
+            exchanges=_most(self.exchanges, other.exchanges),
         )
+
+
+def _most(one: int | None, other: int | None) -> int | None:
+    known = [count for count in (one, other) if count is not None]
+    return max(known, default=None)
 
 
 @dataclass(frozen=True, slots=True)

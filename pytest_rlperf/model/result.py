@@ -9,6 +9,7 @@ from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.proof import Proof
+from pytest_rlperf.model.scaling import JobSize, ScalingTable
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import WORST_FIRST, Outcome, Verdict
 from pytest_rlperf.model.why import Explanation
@@ -32,6 +33,7 @@ class TestResult:
     blocks: tuple[Block, ...] = ()
     log_ratios: tuple[float, ...] = ()  # head over base, one a block, as judged
     plan: Plan | None = None
+    size: JobSize | None = None  # None: it is no MPI test
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
     memory_bytes: tuple[float, ...] = ()  # head's peak, one a block; empty: not measured
@@ -82,4 +84,5 @@ class RunResult:
     interrupted: bool = False
     vanished: tuple[Vanished, ...] = ()
     kpis: tuple[KpiResult, ...] = ()
+    scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured

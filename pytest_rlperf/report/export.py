@@ -15,6 +15,7 @@ from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.memory_export import memory_as_dict, memory_metrics
 from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.report.rank_facts import rank_facts
+from pytest_rlperf.report.scaling import scaling_as_dicts
 from pytest_rlperf.report.why import explanation_as_dict
 from pytest_rlperf.store.atomic import write_atomically
 from pytest_rlperf.store.result_file import SCHEMA
@@ -33,7 +34,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "fingerprint": dict(run.fingerprint),
         "tests": [_test(test) for test in run.tests],
         "kpis": kpis_as_dicts(run.kpis),
-        "scaling": [],
+        "scaling": scaling_as_dicts(run),
         "vanished": [asdict(test) for test in run.vanished],
         "summary": dict(Counter(test.outcome.value for test in run.tests)),
         "exit_code": exit_code,

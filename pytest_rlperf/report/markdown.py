@@ -11,6 +11,7 @@ from pytest_rlperf.report.escape import code, fenced, html_code, plain
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.memory import render_memory_table
 from pytest_rlperf.report.proof import render_proof, render_proof_summary
+from pytest_rlperf.report.scaling import render_scaling
 from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
@@ -41,8 +42,9 @@ def render_markdown(
         _table_head(title),
         *(_table_row(row) for row in rows),
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
-        *_memory(run),
-        *_kpis(run),
+        *_table_of("Memory", render_memory_table(run)),
+        *_table_of("Scaling", render_scaling(run)),
+        *_table_of("KPIs", render_kpi_table(run)),
         *_explanations(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
         *_section("Notes", [*_remarks(run, tests), *_vanished(run), *map(plain, notices)]),
@@ -170,14 +172,8 @@ def _folded(summary: str, content: str) -> str:
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
-def _memory(run: RunResult) -> list[str]:
-    table = render_memory_table(run)
-    return ["\n### Memory\n", fenced("\n".join(table))] if table else []
-
-
-def _kpis(run: RunResult) -> list[str]:
-    table = render_kpi_table(run)
-    return ["\n### KPIs\n", fenced("\n".join(table))] if table else []
+def _table_of(title: str, lines: Sequence[str]) -> list[str]:
+    return [f"\n### {title}\n", fenced("\n".join(lines))] if lines else []
 
 
 def _explanations(run: RunResult) -> list[str]:

@@ -12,6 +12,7 @@ from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthene
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.scaling import OVERSUBSCRIBED
 from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.partners import Partner, side_block
 from pytest_rlperf.run.track import Benchmark, Track
@@ -207,6 +208,7 @@ class Campaign:
             blocks=tuple(track.blocks),
             log_ratios=track.judged,
             plan=track.plan,
+            size=b.size,
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             failure=track.failure,
@@ -220,6 +222,8 @@ class Campaign:
     def _labels(self, track: Track) -> Iterator[str]:
         if track.plan is not None and track.plan.wall:
             yield "wall time, by alternation"
+        if track.benchmark.size is not None and track.benchmark.size.oversubscribed:
+            yield OVERSUBSCRIBED
         if label := self._partner.label(track.benchmark.nodeid):
             yield label
 
@@ -241,7 +245,9 @@ class Campaign:
 
 
 def _scouted(facts: Mapping[str, Any]) -> Scouted:
-    return Scouted(**{each.name: facts[each.name] for each in fields(Scouted)})
+    return Scouted(
+        **{each.name: facts[each.name] for each in fields(Scouted) if each.name in facts}
+    )
 
 
 def _second(facts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:

@@ -37,6 +37,8 @@ def session_arguments(config: pytest.Config) -> Iterator[str]:
         "no:xdist",
         "-p",
         "no:rerunfailures",
+        "-p",
+        "no:hypothesispytest",  # imports hypothesis when the session ends: 0.2 s
         "-o",
         "addopts=",
         "-q",

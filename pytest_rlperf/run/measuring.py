@@ -1,6 +1,7 @@
 """What every session that measures shares: selecting tests, refusing, publishing a result."""
 
 import datetime
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.launch.revision import working_state
 from pytest_rlperf.markers import spec_of
+from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
@@ -20,8 +22,8 @@ from pytest_rlperf.run.selection import (
     is_performance_test,
     is_timed,
     measures_memory,
-    nprocs_of,
     repeat_command,
+    size_of,
     source_hash,
 )
 from pytest_rlperf.run.track import Benchmark
@@ -86,7 +88,7 @@ class MeasuringSession:
             spec=self._specs[item.nodeid],
             source_hash=source_hash(item),
             repeat_command=command,
-            nprocs=nprocs_of(item),
+            size=size_of(item, len(available_cores()) or os.cpu_count() or 1),
             timed=is_timed(item),
             memory=measures_memory(item, self._specs[item.nodeid]),
         )

@@ -8,6 +8,7 @@ import pytest
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import UNSURE, Outcome
 from pytest_rlperf.report.kpis import render_kpi_alerts
+from pytest_rlperf.report.scaling import render_efficiency_lost
 from pytest_rlperf.report.terminal import render_failure
 
 LETTERS = {
@@ -70,8 +71,10 @@ def _outcome(
     if test.skipped is not None:
         path, line, _ = item.location
         return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
-    texts = render_kpi_alerts(run, test.nodeid)
-    if test.outcome in (Outcome.FAILED, Outcome.REGRESSED) or (strict and test.outcome in UNSURE):
+    texts = [*render_efficiency_lost(run, test.nodeid), *render_kpi_alerts(run, test.nodeid)]
+    gated = test.size is None or test.size.gated
+    unsure = strict and gated and test.outcome in UNSURE
+    if test.outcome in (Outcome.FAILED, Outcome.REGRESSED) or unsure:
         texts.insert(0, render_failure(test, run.against))
     return ("failed", "\n".join(texts)) if texts else ("passed", None)
 

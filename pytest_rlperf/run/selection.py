@@ -14,7 +14,8 @@ import pytest
 
 from pytest_rlperf.adoption import uses_benchmark
 from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE
-from pytest_rlperf.markers import MARKER, MPI_MARKER
+from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of
+from pytest_rlperf.model.scaling import JobSize
 from pytest_rlperf.model.spec import Spec
 
 FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
@@ -49,6 +50,15 @@ def nprocs_of(item: pytest.Item) -> int:
     """Ranks that the test needs; 0: none."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get(MPI_FIXTURE, 0) if callspec else 0
+
+
+def size_of(item: pytest.Item, cores: int) -> JobSize | None:
+    """Of the jobs of an MPI test; None: it is none."""
+    nprocs = nprocs_of(item)
+    if not nprocs:
+        return None
+    spec = ranks_of(item)
+    return JobSize(nprocs, spec.scaling, nprocs > cores, spec.gate_oversubscribed)
 
 
 @dataclass(frozen=True, slots=True)

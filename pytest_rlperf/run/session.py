@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_rlperf.judge.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.launch.cache import cache_folder, digest
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve
@@ -103,7 +104,9 @@ class GateSession(MeasuringSession):
                 seconds = budget.elapsed_s()
                 mode = self._store.mode if self._store else "against"
                 tests = _attached(benchmarks, campaign.results(), memory)
-                self._run = self._judged(self._result(mode, tests, facts, seconds, interrupted))
+                run = self._result(mode, tests, facts, seconds, interrupted)
+                scaling = scaling_tables(run.tests, _gates(benchmarks))
+                self._run = self._judged(replace(run, scaling=scaling))
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
@@ -136,6 +139,7 @@ class GateSession(MeasuringSession):
         """With whom it was compared, and what the project rules."""
         if self._revisions.head is not None:
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
+        run = replace(run, tests=without_oversubscribed(run.tests))
         if self._store is None:
             return self._rules.applied(replace(run, against=self._against))
         told = replace(run, against=self._store.label, vanished=self._store.vanished)
@@ -206,7 +210,8 @@ def _compared(run: RunResult) -> bool:
 
 def _gates(benchmarks: Sequence[Benchmark]) -> int:
     """Verdicts that share the build's false-alarm budget."""
-    return sum(b.timed + b.memory * len(JUDGED) for b in benchmarks)
+    own = sum(b.timed + b.memory * len(JUDGED) for b in benchmarks)
+    return own + efficiencies((b.nodeid, b.size) for b in benchmarks if b.timed)
 
 
 def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:

@@ -15,6 +15,7 @@ import pytest
 
 from pytest_rlperf.launch.base_tree import BaseTree, lay_out
 from pytest_rlperf.launch.build import build
+from pytest_rlperf.launch.bytecode import seed_bytecode
 from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.launch.imports import import_roots
 from pytest_rlperf.launch.overlay import overlay_files
@@ -56,6 +57,7 @@ def staged(
             _build_working_tree(config, settings, base, cache)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
         home = config.rootpath if base is None else base.head.top
+        seed_bytecode(cache, list(sys.modules.values()), besides=home)
         stage = Stage(
             sides=_sides(config, head, base, isinstance(partner, Kernels)),
             home=home,

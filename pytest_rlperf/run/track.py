@@ -10,6 +10,7 @@ from pytest_rlperf.measure.side import SideRun, State
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Failure
+from pytest_rlperf.model.scaling import JobSize
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.why import Explanation
 from pytest_rlperf.report.ranks import render_job, render_outputs
@@ -32,9 +33,13 @@ class Benchmark:
     spec: Spec
     source_hash: str
     repeat_command: str
-    nprocs: int = 0  # ranks of its jobs; 0: it is no MPI test
+    size: JobSize | None = None  # of its jobs; None: it is no MPI test
     timed: bool = True  # False: it is of its memory only
     memory: bool = False  # its memory is measured
+
+    @property
+    def nprocs(self) -> int:
+        return 0 if self.size is None else self.size.nprocs
 
 
 @dataclass(slots=True)

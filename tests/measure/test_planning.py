@@ -210,3 +210,26 @@ def test_declared_iterations_are_not_lengthened():
     spec = Spec(iterations=3)
     short = plan(10 * MS, spec)
     assert lengthened(short, spec, 4) == short
+
+
+@pytest.mark.parametrize(
+    ("call_ns", "exchanges", "ranks", "mode"),
+    [
+        (10 * MS, 1, 2, Mode.CONCURRENT),
+        (10 * MS, 0, 1, Mode.CONCURRENT),  # of one rank: there is nobody to wait for
+        (10 * MS, 100, 2, Mode.LIVE),  # it would wait for messages most of the time
+        (10 * MS, 0, 2, Mode.LIVE),  # by a communicator that nobody sees, perhaps
+        (10 * MS, 1, CORES + 1, Mode.LIVE),
+        (1 * MS, 1, 2, Mode.LIVE),
+    ],
+)
+def test_mpi_jobs_run_together_where_their_ranks_compute_for_long(
+    call_ns: float, exchanges: int, ranks: int, mode: Mode
+):
+    ranked = replace(seen(call_ns, processes=ranks), exchanges=exchanges)
+    assert choose_plan(ranked, Spec(), CORES).mode is mode
+
+
+def test_mpi_jobs_that_wait_by_design_take_turns():
+    ranked = replace(seen(10 * MS, processes=2), exchanges=1)
+    assert choose_plan(ranked, Spec(waits=True), CORES).mode is Mode.LIVE

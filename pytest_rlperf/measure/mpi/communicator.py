@@ -25,19 +25,23 @@ class RankComm(MPI.Intracomm):
 
 
 class Spent:
-    """Time inside of MPI so far."""
+    """What calls of the communicator took since somebody began to look."""
 
-    ns = 0
+    wall_ns = 0
+    cpu_ns = 0
+    calls = 0
 
 
 def _timed(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def call(*args: Any, **kwargs: Any) -> Any:
-        begun = time.perf_counter_ns()
+        begun, on_core = time.perf_counter_ns(), time.thread_time_ns()
         try:
             return method(*args, **kwargs)
         finally:
-            Spent.ns += time.perf_counter_ns() - begun
+            Spent.cpu_ns += time.thread_time_ns() - on_core
+            Spent.wall_ns += time.perf_counter_ns() - begun
+            Spent.calls += 1
 
     return call
 
@@ -55,7 +59,7 @@ TimedComm = type("TimedComm", (RankComm,), dict(_methods()))
 @contextmanager
 def timed(comm: RankComm) -> Iterator[type[Spent]]:
     """Within, calls of `comm` are counted in what is yielded."""
-    Spent.ns = 0
+    Spent.wall_ns = Spent.cpu_ns = Spent.calls = 0
     comm.__class__ = TimedComm
     try:
         yield Spent

@@ -6,6 +6,9 @@ from typing import Any
 
 Facts = Mapping[str, Any]
 
+TOGETHER = 0.99
+"""Of the wall time of the last rank: who takes that long ended with it."""
+
 
 def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
     """Of scouts, who agree but for their counts, of slices, of the reference kernels, or of
@@ -33,7 +36,7 @@ def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
 
 def _slices(ranks: Sequence[Facts]) -> dict[str, Any]:
     return {
-        "own_ns": slowest([facts["own_ns"] for facts in ranks]),
+        "own_ns": _job_times(ranks),
         "wall_ns": slowest([facts["wall_ns"] for facts in ranks]),
         "cpu_ns": [sum(times) for times in zip(*(f["cpu_ns"] for f in ranks), strict=True)],
         "preempted": sum(facts["preempted"] for facts in ranks),
@@ -52,6 +55,33 @@ def _memory(ranks: Sequence[Facts]) -> dict[str, Any]:
 
 def _by_rank(ranks: Sequence[Facts], name: str) -> list[tuple[str, int]]:
     return [(f"rank {k}: {what}", size) for k, f in enumerate(ranks) for what, size in f[name]]
+
+
+def _job_times(ranks: Sequence[Facts]) -> list[int]:
+    names = ("own_ns", "exchange_ns" if "exchange_ns" in ranks[0] else "wall_ns")
+    of_job = time_of_turns if "exchange_ns" in ranks[0] else time_of_slice
+    every = [list(zip(*(facts[name] for name in names), strict=True)) for facts in ranks]
+    return [of_job(slices) for slices in zip(*every, strict=True)]
+
+
+def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
+    """What a slice would have taken undisturbed; of each rank its own time and its wall time.
+
+    Who waits for another rank spins inside of MPI and looks busy, so that whatever disturbs one
+    of them is in the own time of all others. Of ranks that end together, the one with the least
+    own time had the least to wait. One that ends before the last one did not wait for it.
+    """
+    last_own, last_wall = max(ranks, key=lambda rank: rank[1])
+    disturbed = last_wall - last_own
+    return min(own for own, wall in ranks if wall >= TOGETHER * last_wall - disturbed)
+
+
+def time_of_turns(ranks: Sequence[tuple[int, int]]) -> int:
+    """The same where both jobs run at once; of each rank its own time and the part of it inside
+    of MPI: there the rank that computes longest has nobody to wait for.
+    """
+    computing = max(own - exchange for own, exchange in ranks)
+    return max(1, computing + min(exchange for _, exchange in ranks))
 
 
 def slowest(ranks: Sequence[Sequence[int]]) -> list[int]:

@@ -25,14 +25,32 @@ class RankCalls(Calls):
         super().__init__(func, args, kwargs, setup)
         self._comm = comm
         self._slice = 1
+        self._watched = False
+        self._exchange_ns: list[int] = []  # CPU time inside of MPI, one a slice
+
+    def watch(self) -> None:
+        """From now on tell of each slice what it spent inside of calls of the communicator."""
+        self._watched = True
+
+    def exchanges(self) -> int:
+        """Calls of the communicator in a further call, made by all ranks."""
+        with timed(self._comm) as spent:
+            self.once()
+        return spent.calls
 
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
         self._slice = calls
-        return super().timed(calls, clock)
+        if not self._watched:
+            return super().timed(calls, clock)
+        with timed(self._comm) as spent:
+            taken = super().timed(calls, clock)
+        self._exchange_ns.append(spent.cpu_ns)
+        return taken
 
     def facts(self) -> Mapping[str, Any]:
         """Asked for after the last slice, by all ranks."""
         return {
+            **({"exchange_ns": self._exchange_ns} if self._watched else {}),
             "communication": self._communication(),
             "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT,
         }
@@ -44,4 +62,4 @@ class RankCalls(Calls):
         begun = time.perf_counter_ns()
         with timed(self._comm) as spent:
             self.warm(self._slice)
-        return spent.ns / max(1, time.perf_counter_ns() - begun)
+        return spent.wall_ns / max(1, time.perf_counter_ns() - begun)

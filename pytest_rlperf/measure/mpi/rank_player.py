@@ -5,11 +5,13 @@ from typing import Any
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure.clock import Clock
 from pytest_rlperf.measure.loop import Calls
+from pytest_rlperf.measure.mpi.rank_calls import RankCalls
 from pytest_rlperf.measure.mpi.rank_clock import RankClock
 from pytest_rlperf.measure.mpi.rank_scout import scout_ranks
 from pytest_rlperf.measure.player import Assignment, Player, Work, counts
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.turns import Baton
+from pytest_rlperf.model.plan import Mode
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -32,9 +34,13 @@ class RankPlayer(Player):
     def _play(
         self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
     ) -> Any:
+        assert isinstance(calls, RankCalls)  # the fixture makes no others
         if assignment.plan is not None:
+            if assignment.plan.mode is Mode.CONCURRENT:
+                calls.watch()
             return self._play_block(assignment, assignment.plan, calls, work, steps)
-        assert isinstance(calls, Calls)  # the fixture makes no others
         seen, result = scout_ranks(calls, self._clock, self._world)
-        self._say("scouted", **seen, work=counts(work, result), steps=steps)
+        exchanges = max(self._world.allgather(calls.exchanges()))
+        said = {**seen, "exchanges": exchanges, "work": counts(work, result), "steps": steps}
+        self._say("scouted", **said)
         return result

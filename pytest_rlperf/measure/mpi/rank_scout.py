@@ -7,9 +7,6 @@ from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
 from pytest_rlperf.measure.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 
-LIVE = 2
-"""Processes of a job of one rank, too: its sides take turns as those of larger ones do."""
-
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
@@ -29,7 +26,7 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[dict[str, float
         "first_ns": float(first.own_ns),
         "call_ns": taken.own_ns / number,
         "cpu_share": min(1.0, taken.cpu_ns / taken.own_ns),
-        "processes": max(LIVE, world.Get_size()),
+        "processes": world.Get_size(),
         "has_setup": calls.has_setup,
         "setup_ns": calls.setup_ns,
         "rounds": 0,

@@ -6,7 +6,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.measure.mpi.merge import merged_facts, summed_work
+from pytest_rlperf.measure.mpi.merge import (
+    merged_facts,
+    summed_work,
+    time_of_slice,
+    time_of_turns,
+)
 
 
 def measured(*own_ns: int, **changes: Any) -> dict[str, Any]:
@@ -27,6 +32,38 @@ def test_a_slice_takes_as_long_as_its_slowest_rank():
     merged = merged_facts([measured(10, 40), measured(30, 20)])
     assert merged["own_ns"] == [30, 40]
     assert merged["wall_ns"] == [35, 45]
+
+
+def test_a_rank_that_spins_for_a_disturbed_one_does_not_count():
+    disturbed, spinning = (100, 150), (149, 149)  # own time and wall time
+    assert time_of_slice([disturbed, spinning]) == 100
+    assert time_of_slice([spinning, disturbed]) == 100
+
+
+def test_a_rank_that_ends_before_the_others_does_not_count():
+    early, late = (20, 20), (100, 100)
+    assert time_of_slice([early, late]) == 100
+
+
+def test_a_rank_that_is_disturbed_after_the_others_have_ended_does_not_hide_them():
+    assert time_of_slice([(100, 130), (90, 110)]) == 90
+
+
+@given(st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=1, max_size=8))
+def test_the_time_of_a_slice_is_that_of_one_of_its_ranks(times: list[tuple[int, int]]):
+    ranks = [(own, own + disturbed) for own, disturbed in times]
+    assert time_of_slice(ranks) in [own for own, _ in ranks]
+
+
+def test_of_jobs_that_run_at_once_the_rank_that_computes_longest_counts():
+    computes_longest, waits_for_it = (100, 2), (140, 60)  # own time and its part inside of MPI
+    assert time_of_turns([computes_longest, waits_for_it]) == 100
+    merged = merged_facts([measured(100, exchange_ns=[2]), measured(140, exchange_ns=[60])])
+    assert merged["own_ns"] == [100]
+
+
+def test_ranks_that_do_not_communicate_take_as_long_as_the_slowest():
+    assert time_of_turns([(100, 0), (60, 0)]) == 100
 
 
 def test_cpu_time_preemptions_and_work_are_those_of_all_ranks():
