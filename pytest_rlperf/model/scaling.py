@@ -1,5 +1,6 @@
 """How a test's time goes with the size of its MPI job."""
 
+import math
 from dataclasses import dataclass
 
 from pytest_rlperf.model.rank_spec import Scaling
@@ -16,6 +17,7 @@ class JobSize:
     scaling: Scaling = Scaling.STRONG
     oversubscribed: bool = False  # more ranks than cores
     gate_oversubscribed: bool = False
+    timeout_s: float = math.inf  # for a job
 
     @property
     def gated(self) -> bool:

@@ -2,12 +2,13 @@
 
 import os
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
 
+from pytest_rlperf.errors import UsageError
 from pytest_rlperf.launch.cache import cache_folder
-from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import working_state
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.model.block import Block
@@ -25,6 +26,7 @@ from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision
 from pytest_rlperf.run.reporting import report_tests
 from pytest_rlperf.run.staging import Revisions, staged
+from pytest_rlperf.run.track import Benchmark
 from pytest_rlperf.store.proof_file import proof_file, read
 
 
@@ -42,9 +44,10 @@ class ProofSession(MeasuringSession):
         s, cores = self._settings, available_cores()
         line = ProgressLine(session.config.get_terminal_writer()._file)
         budget = Budget(s.budget_s, time.monotonic())
-        every = map(self._benchmark, session.items)
-        benchmarks = tuple(b for b in every if b.timed)  # what is proven is the gate of time
-        facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        every = [self._benchmark(item) for item in session.items]
+        timed = [b for b in every if b.timed]  # what is proven is the gate of time
+        benchmarks = self._without_ranks(timed)
+        facts = self._facts(session.items, cores)
         partner = BaseRevision(s.threshold)
         state = working_state(self._config.rootpath, besides=s.baselines)
         subject = Subject(benchmarks, kinds_of(benchmarks, partner, facts), state, partner)
@@ -69,6 +72,22 @@ class ProofSession(MeasuringSession):
                 self._run = replace(run, proof=rounds.proof())
                 report_tests(session, self._run, strict=False)
 
+    def _without_ranks(self, every: Sequence[Benchmark]) -> tuple[Benchmark, ...]:
+        """A rank that is made slower makes the others spin, and how long is not known beforehand:
+        the slowdown of an MPI test would not be the one that was asked for.
+        """
+        plain = tuple(b for b in every if b.size is None)
+        if every and not plain:
+            raise UsageError(
+                "--rlperf-prove cannot slow MPI tests by a known amount, and no other is selected; "
+                "select tests with the rlperf fixture."
+            )
+        if left_out := len(every) - len(plain):
+            self._notices = (
+                f"{left_out} MPI tests are left out: they cannot be slowed by a known amount.",
+            )
+        return plain
+
     # -- reporting ----------------------------------------------------------------------------
 
     def pytest_report_header(self) -> str:
@@ -89,7 +108,7 @@ class ProofSession(MeasuringSession):
         terminalreporter.section(title)
         for text in render_proof(run.proof):
             terminalreporter.write_line(text, red=text.startswith(FALSE_ALARM))
-        for notice in self._published.notices:
+        for notice in (*self._notices, *self._published.notices):
             terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
         if run.interrupted:
             said = "rlperf: interrupted; the verdicts until then are kept."

@@ -137,8 +137,11 @@ def render_explanations(run: RunResult) -> list[str]:
 
 def _cause_first(traceback: str) -> str:
     """pytest's short summary quotes the first line, which of a traceback says nothing."""
-    errors = [line for line in traceback.splitlines() if line.startswith("E ")]
-    return f"{errors[0].removeprefix('E').strip()}\n\n{traceback}" if errors else traceback
+    first, *lines = traceback.splitlines() or [""]
+    errors = (line.removeprefix("E").strip() for line in (first, *lines) if line.startswith("E "))
+    cause = next(errors, "")
+    # That of ranks begins with it.
+    return traceback if cause in first else f"{cause}\n\n{traceback}"
 
 
 def _headline(test: TestResult, against: str | None) -> str:

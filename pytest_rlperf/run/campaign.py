@@ -84,7 +84,10 @@ class Campaign:
     def _scout(self) -> None:
         deadline_s = self._budget.scout_deadline_s()
         benchmarks = [track.benchmark for track in self.tracks.values()]
-        tasks = [Task(b.nodeid, None, b.spec.threads, deadline_s, b.nprocs) for b in benchmarks]
+        tasks = [
+            Task(b.nodeid, None, b.spec.threads, min(deadline_s, b.timeout_s), b.nprocs)
+            for b in benchmarks
+        ]
         for played in self._blocks.run(0, tasks, tasks, self._budget.startup_deadline_s()):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
@@ -107,7 +110,9 @@ class Campaign:
 
     def _task(self, track: Track, plan: Plan) -> Task:
         b = track.benchmark
-        deadline_s = self._budget.block_deadline_s(track.expected_s(plan))
+        expected_s = track.expected_s(plan)
+        # A block makes far more calls than the job that a test's own timeout is meant for.
+        deadline_s = min(self._budget.block_deadline_s(expected_s), b.timeout_s + expected_s)
         return Task(b.nodeid, plan, b.spec.threads, deadline_s, b.nprocs)
 
     def _tasks(self) -> list[Task]:

@@ -2,18 +2,24 @@
 
 import os
 import sys
+from typing import Any
 
 import pytest
 
-from pytest_rlperf.launch.mpi.launcher import Launcher, find_launcher
-from pytest_rlperf.launch.mpi.library import CURE, NoMpi, find_library
+from pytest_rlperf.launch.mpi.facts import mpi_facts
+from pytest_rlperf.launch.mpi.launcher import Launcher, pick_launcher
+from pytest_rlperf.launch.mpi.library import Library, find_library
 from pytest_rlperf.options import read_mpi_wishes
 
 
 def session_launcher(config: pytest.Config) -> Launcher | str:
-    library = find_library()
-    if isinstance(library, NoMpi):
-        return f"no MPI: {library.reason}"
     wishes = read_mpi_wishes(config)
-    found = find_launcher(wishes, library.vendor, executable=sys.executable, env=os.environ)
-    return found or f"no MPI: there is no mpiexec for {library}; {CURE}"
+    return pick_launcher(find_library(), wishes, executable=sys.executable, env=os.environ)
+
+
+def session_mpi_facts(config: pytest.Config, cores: int) -> dict[str, Any]:
+    """Empty where there is no MPI."""
+    library, launcher = find_library(), session_launcher(config)
+    if isinstance(library, Library) and isinstance(launcher, Launcher):
+        return {"mpi": mpi_facts(library, launcher, cores)}
+    return {}

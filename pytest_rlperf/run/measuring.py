@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import working_state
 from pytest_rlperf.markers import spec_of
 from pytest_rlperf.measure.pinning import available_cores
@@ -16,12 +17,14 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
+from pytest_rlperf.run.launching import session_mpi_facts
 from pytest_rlperf.run.publishing import Published, publish
 from pytest_rlperf.run.rules import Rules
 from pytest_rlperf.run.selection import (
     is_performance_test,
     is_timed,
     measures_memory,
+    nprocs_of,
     repeat_command,
     size_of,
     source_hash,
@@ -80,6 +83,12 @@ class MeasuringSession:
     def _measure(self, session: pytest.Session) -> None:
         """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
         raise NotImplementedError
+
+    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> dict[str, Any]:
+        """Of the machine and the libraries."""
+        facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        ranked = any(map(nprocs_of, items))
+        return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         command = repeat_command(item, self._config)

@@ -58,7 +58,8 @@ def size_of(item: pytest.Item, cores: int) -> JobSize | None:
     if not nprocs:
         return None
     spec = ranks_of(item)
-    return JobSize(nprocs, spec.scaling, nprocs > cores, spec.gate_oversubscribed)
+    crowded = nprocs > cores
+    return JobSize(nprocs, spec.scaling, crowded, spec.gate_oversubscribed, spec.timeout)
 
 
 @dataclass(frozen=True, slots=True)

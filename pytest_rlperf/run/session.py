@@ -9,7 +9,6 @@ import pytest
 
 from pytest_rlperf.judge.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.launch.cache import cache_folder, digest
-from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import Revision, resolve
 from pytest_rlperf.measure.blocks import Blocks
 from pytest_rlperf.measure.memory.runs import MemoryRuns
@@ -73,7 +72,7 @@ class GateSession(MeasuringSession):
         line = ProgressLine(session.config.get_terminal_writer()._file)
         budget = Budget(self._settings.budget_s, time.monotonic())
         benchmarks = [self._benchmark(item) for item in session.items]
-        facts = fingerprint(cores, {n: s.threads for n, s in self._specs.items()})
+        facts = self._facts(session.items, cores)
         partner: Partner = BaseRevision(self._settings.threshold)
         if self._store is not None:
             scope = selected_scope(session.config)

@@ -1,5 +1,6 @@
 """What a run knows of one test: the benchmark, and all that came of it so far."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -40,6 +41,10 @@ class Benchmark:
     @property
     def nprocs(self) -> int:
         return 0 if self.size is None else self.size.nprocs
+
+    @property
+    def timeout_s(self) -> float:
+        return math.inf if self.size is None else self.size.timeout_s
 
 
 @dataclass(slots=True)

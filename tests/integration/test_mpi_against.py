@@ -1,4 +1,4 @@
-"""MPI tests against a revision: two jobs take turns, rank by rank on the same core."""
+"""MPI tests against a revision: two jobs share the cores, rank by rank."""
 
 import pytest
 
@@ -11,6 +11,10 @@ from fakeclock import tick
 
 def work(comm):
     tick({ms} * 1_000_000)
+    return comm.allreduce(1)
+
+def long(comm):
+    tick({ms} * 10_000_000)
     return comm.allreduce(1)
 
 def uneven(comm):
@@ -26,6 +30,9 @@ import pytest
 @pytest.mark.rlperf_mpi(nprocs=[1, 2], steps=10, category="mpi")
 def test_work(rlperf_mpi):
     assert rlperf_mpi(lib.work, rlperf_mpi.comm) == rlperf_mpi.size
+
+def test_long(rlperf_mpi):
+    rlperf_mpi(lib.long, rlperf_mpi.comm)
 
 def test_uneven(rlperf_mpi):
     rlperf_mpi(lib.uneven, rlperf_mpi.comm)
@@ -64,6 +71,7 @@ def test_each_size_is_a_test_with_its_own_verdict(ended: Ended):
     assert ended.outcomes == {
         "test_work[nprocs=1]": "regressed",
         "test_work[nprocs=2]": "regressed",
+        "test_long[nprocs=2]": "regressed",
         "test_uneven[nprocs=2]": "unchanged",
         "test_raises_on_one_rank[nprocs=2]": "failed",
         "test_crashes[nprocs=2]": "failed",
@@ -97,6 +105,22 @@ def test_what_is_known_of_the_ranks_is_kept(ended: Ended):
 def test_jobs_take_turns_as_a_whole(ended: Ended):
     for size in (1, 2):
         assert ended.test(f"test_work[nprocs={size}]")["plan"]["mode"] == "live"
+
+
+def test_jobs_of_long_calls_run_at_once(ended: Ended):
+    assert ended.test("test_long[nprocs=2]")["plan"]["mode"] == "concurrent"
+    assert ended.metric("test_long[nprocs=2]")["change"] == pytest.approx(1.0, rel=0.02)
+
+
+def test_sizes_of_a_test_make_a_table(ended: Ended):
+    (table,) = ended.result["scaling"]
+    assert table["test"].endswith("::test_work[nprocs=*]")
+    one, two = table["rows"]
+    assert (one["nprocs"], two["nprocs"]) == (1, 2)
+    assert two["speedup"] == pytest.approx(1.0, rel=0.01)  # of a clock that the work moves
+    assert two["efficiency"] == pytest.approx(0.5, rel=0.01)
+    assert two["outcome"] == "unchanged"
+    assert "strong scaling of tests/test_perf.py::test_work[nprocs=*]" in ended.text
 
 
 def test_each_side_imports_its_own_library(ended: Ended):

@@ -225,3 +225,10 @@ def test_a_revision_in_the_ini_file_gives_way(project: Project, first: Ended):
     ended = prove(project, "0 0", "-o", "rlperf_against=main")
     assert ended.code == 0
     assert ended.result["mode"] == "prove"
+
+
+def test_mpi_tests_alone_cannot_be_proved(workshop: Workshop):
+    files = {"tests/test_perf.py": "def test_ranks(rlperf_mpi):\n    rlperf_mpi(int)\n"}
+    ended = workshop.project("prove-mpi", files).refuse("--rlperf", "--rlperf-prove")
+    assert ended.code == 4
+    assert "--rlperf-prove cannot slow MPI tests by a known amount" in ended.text

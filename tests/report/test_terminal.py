@@ -161,6 +161,11 @@ def test_a_test_that_failed_by_itself_shows_the_cause_and_then_its_own_traceback
     assert render_failure(BROKEN, "main") == "AssertionError\n\nx = 1\nE   AssertionError"
 
 
+def test_a_failure_that_begins_with_its_cause_says_it_once():
+    text = "rank 1 failed: ValueError: no (2 ranks)\n\nrank 1:\nE   ValueError: no"
+    assert render_failure(a_test(failure=Failure(text)), None) == text
+
+
 def test_a_failure_without_a_marked_cause_is_shown_as_it_is():
     crashed = a_test(failure=Failure("the head worker ended (signal SIGSEGV) during this test"))
     assert render_failure(crashed, "main") == (

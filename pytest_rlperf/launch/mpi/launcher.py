@@ -9,6 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.launch.mpi.library import CURE, Library, NoMpi
 from pytest_rlperf.options import MpiWishes
 
 INI = "rlperf_mpi_launcher"
@@ -56,6 +57,16 @@ def find_launcher(
     names = [*beside, *NAMES, *(("srun",) if "SLURM_JOB_ID" in env else ())]
     found = next((path for path in map(which, names) if path), None)
     return None if found is None else Launcher(_kind_of(found, vendor), (found,), **where)
+
+
+def pick_launcher(
+    library: Library | NoMpi, wishes: MpiWishes, *, executable: str, env: Mapping[str, str]
+) -> Launcher | str:
+    """The launcher for this MPI, or why there is none."""
+    if isinstance(library, NoMpi):
+        return f"no MPI: {library.reason}"
+    found = find_launcher(wishes, library.vendor, executable=executable, env=env)
+    return found or f"no MPI: there is no mpiexec for {library}; {CURE}"
 
 
 def _kind_of(program: str, vendor: str) -> Kind:

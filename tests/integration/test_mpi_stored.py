@@ -1,0 +1,61 @@
+"""Stored baselines of MPI tests: the reference kernels play as a job of the same size."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from .projects import Ended, Workshop
+from .stored import compare, library, new_project, save, stored
+
+pytest.importorskip("mpi4py")
+
+TESTS = """
+import lib
+import pytest
+
+@pytest.mark.rlperf_mpi(nprocs=2, iterations=10)
+def test_work(rlperf_mpi):
+    rlperf_mpi(lib.work)
+    rlperf_mpi.comm.Barrier()
+"""
+NAME = "test_work[nprocs=2]"
+
+
+@dataclass(frozen=True)
+class Runs:
+    saved: Ended
+    same: Ended
+    slower: Ended
+    kept: dict[str, object]
+
+
+@pytest.fixture(scope="module")
+def runs(workshop: Workshop) -> Runs:
+    project = new_project(workshop, "mpi-stored", {"tests/test_perf.py": TESTS})
+    saved = save(project)
+    kept = stored(project)
+    same = compare(project)
+    project.commit({"lib.py": library(20)})
+    return Runs(saved, same, compare(project), kept)
+
+
+def test_a_save_stores_the_test(runs: Runs):
+    assert runs.saved.code == 0
+    assert list(runs.kept) == [NAME]
+
+
+def test_the_same_code_is_unchanged(runs: Runs):
+    assert runs.same.outcomes == {NAME: "unchanged"}
+
+
+def test_slower_ranks_regress(runs: Runs):
+    assert runs.slower.code == 1
+    assert runs.slower.outcomes == {NAME: "regressed"}
+    assert runs.slower.metric(NAME)["change"] == pytest.approx(19, rel=0.5)
+
+
+def test_the_fingerprint_names_the_mpi(runs: Runs):
+    facts = runs.same.result["fingerprint"]["mpi"]
+    assert facts["vendor"]
+    assert facts["version"]
+    assert "mpiexec" in facts["launcher"]
