@@ -10,7 +10,7 @@ from .projects import Ended, Running, Workshop
 
 pytest.importorskip("mpi4py")
 
-TIMEOUT_S = 3
+TIMEOUT_S = 8
 TESTS = """
 import os
 import signal
@@ -19,7 +19,7 @@ import time
 
 import pytest
 
-pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=3)
+pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=8)
 
 def test_raises(rlperf_mpi):
     if rlperf_mpi.rank == 1:
