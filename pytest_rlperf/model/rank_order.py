@@ -15,6 +15,7 @@ class RankOrder:
     folder: str  # for the files of the ranks
     nprocs: int
     timeout_s: float
+    begun: float  # when it was written, in seconds since the epoch
     host: str  # of the controller
     controller: int  # its process id
     launcher: str

@@ -40,8 +40,9 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
     stacks = files.path("stacks").open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     if order.socket is None:  # else the controller asks
-        late_s = max(order.timeout_s - STACKS_S, order.timeout_s / 2)
-        faulthandler.dump_traceback_later(late_s, file=stacks)
+        # Of the time, coming up may have taken some.
+        left_s = max(0.1, order.begun + order.timeout_s - time.time())
+        faulthandler.dump_traceback_later(max(left_s - STACKS_S, left_s / 2), file=stacks)
     files.write_phase(Phase.INIT)
     from mpi4py import MPI
 

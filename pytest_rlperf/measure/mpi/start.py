@@ -5,6 +5,7 @@ import os
 import socket
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -39,6 +40,7 @@ def write_order(
         folder=str(folder),
         nprocs=ranks.nprocs,
         timeout_s=timeout_s,
+        begun=time.time(),
         host=socket.gethostname(),
         controller=os.getpid(),
         launcher=ranks.launcher.words[0],
