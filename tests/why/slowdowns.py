@@ -18,6 +18,7 @@ class Slowdown:
     file: str  # that the patch changes
     edited: str  # function in it
     benchmark: str  # node id that reaches it
+    slower: float = 0.0  # as the gate read it when the patch was written, a fraction
     callees: tuple[str, ...] = ()
     compiled: bool = False  # by Numba: no Python profiler looks inside
 

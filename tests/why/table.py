@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from pytest_rlperf.model.quantity import format_percent
 
 from .records import SAME, Record
+from .slowdowns import slowdowns
 
 
 def render(records: Sequence[Record]) -> str:
     slowed = [record for record in records if record.name != SAME]
     same = [record for record in records if record.name == SAME]
     rows = [
-        "| slowdown | measured | under the profiler | named first | |",
+        "| slowdown | by the gate | under the profiler | named first | |",
         "|---|---|---|---|---|",
         *(_row(record) for record in slowed),
         "",
@@ -26,7 +27,8 @@ def render(records: Sequence[Record]) -> str:
 def _row(record: Record) -> str:
     first = f"`{record.blamed[0]}`" if record.blamed else f"nobody: {record.note}"
     word = "right" if record.right else "**wrong**"
-    changes = [_change(record.change), _change(record.profiled_change)]
+    known = {slowdown.name: slowdown.slower for slowdown in slowdowns()}
+    changes = [_change(known.get(record.name)), _change(record.profiled_change)]
     return f"| {record.name} | {' | '.join(changes)} | {first} | {word} |"
 
 

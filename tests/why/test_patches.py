@@ -21,6 +21,10 @@ def test_every_patch_is_in_the_manifest():
     assert {path.stem for path in FOLDER.glob("*.patch")} == {each.name for each in ALL}
 
 
+def test_every_patch_is_slower_than_the_gate_allows():
+    assert min(each.slower for each in ALL) > 0.05
+
+
 def test_there_are_enough_of_them_and_three_are_in_compiled_code():
     assert len(ALL) >= 14
     assert sum(each.compiled for each in ALL) >= 3

@@ -57,8 +57,10 @@ def test_records_are_read_as_they_were_written(tmp_path: Path):
 
 def test_the_table_counts_what_was_right():
     wrong = replace(RECORD, name="lost", blamed=(), right=False, note="nobody took longer")
-    text = render([RECORD, wrong, replace(RECORD, name=SAME, blamed=())])
-    assert "| copied | +50.0 % | +45.0 % | `a.py:Replay.add` | right |" in text
+    text = render(
+        [replace(RECORD, name="lost_cache"), wrong, replace(RECORD, name=SAME, blamed=())]
+    )
+    assert "| lost_cache | +14.5 % | +45.0 % | `a.py:Replay.add` | right |" in text
     assert "| nobody: nobody took longer | **wrong** |" in text
     assert "The cause was named first in 1 of 2 slowdowns." in text
     assert "Of 1 profiles of unchanged code 1 blamed nobody." in text
