@@ -32,7 +32,7 @@ class Ended:
 
     @classmethod
     def of_base(cls, state: str, text: str) -> Self:
-        cause = _error_line(text)
+        cause = error_line(text)
         trouble = BASE_TROUBLE.get(state, state)
         if "No module named" in cause and "rlperf_build" not in cause:
             cause += "; if it is compiled or generated, set rlperf_build to the command for it"
@@ -142,7 +142,7 @@ def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupte
     )
 
 
-def _error_line(text: str) -> str:
+def error_line(text: str) -> str:
     """The first line that pytest marks as the error, or the last one of plain output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]

@@ -6,11 +6,12 @@ they take is judged by nobody.
 
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
+from pytest_rlperf.judge.verdicts import error_line
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.side import State
 from pytest_rlperf.measure.stage import Stage
@@ -35,6 +36,21 @@ PATIENCE_S = 60.0
 STARTUP_S = 120.0
 LONGEST_S = 120.0
 """Of profiling; then it is over with the pairs there are."""
+
+
+@dataclass(slots=True)
+class Sittings:
+    """The pairs of processes in which a test was profiled on both sides."""
+
+    played: list[Played] = field(default_factory=list)
+    trouble: str = ""  # what stopped it in the last of the others
+
+    def take(self, played: Played) -> None:
+        stopped = [run for run in played.runs if run.state is not State.RAN or not run.facts]
+        if stopped:
+            self.trouble = error_line(stopped[0].text) or stopped[0].state.value
+        else:
+            self.played.append(played)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +81,8 @@ class Profiler:
 
     def _played(
         self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
-    ) -> Mapping[str, list[Played]]:
-        """What each test gave in each pair of processes in which it ran on both sides."""
-        found: dict[str, list[Played]] = {nodeid: [] for nodeid in asked}
+    ) -> Mapping[str, Sittings]:
+        found = {nodeid: Sittings() for nodeid in asked}
         tasks = [_task(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
         until = time.monotonic() + LONGEST_S
@@ -76,19 +91,21 @@ class Profiler:
                 tests = "1 test" if len(tasks) == 1 else f"{len(tasks)} tests"
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, tasks, tasks, STARTUP_S):
-                    if all(run.state is State.RAN and run.facts for run in played.runs):
-                        found[played.nodeid].append(played)
+                    found[played.nodeid].take(played)
                 if time.monotonic() > until:
                     break
         finally:
             blocks.close()
         return found
 
-    def _explained(self, track: Track, played: Sequence[Played]) -> Explanation:
-        decision = track.decision
+    def _explained(self, track: Track, sittings: Sittings) -> Explanation:
+        decision, played = track.decision, sittings.played
         pairs = [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in played]
         measured = decision.interval.change if decision and decision.interval else None
         explanation = explain(pairs, measured, decision is not None and decision.by_sums)
+        if explanation.change is None and sittings.trouble:
+            note = f"{explanation.note}: {sittings.trouble}"
+            explanation = replace(explanation, note=note)
         sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
         ran = [function for pair in pairs for function in pair.head.functions]
         graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
@@ -103,9 +120,9 @@ class Profiler:
     def _add_lines(self, tracks: Sequence[Track]) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
         asked = {n: (t, _line_plan(t, function)) for n, (t, function) in named.items() if function}
-        for nodeid, played in self._played(asked, LINE_PAIRS).items():
+        for nodeid, sittings in self._played(asked, LINE_PAIRS).items():
             track, function = named[nodeid]
-            head, base = (_line_profiles(played, side) for side in (HEAD, BASE))
+            head, base = (_line_profiles(sittings.played, side) for side in (HEAD, BASE))
             assert track.explanation is not None
             lines = compare_lines(function, head, base)
             track.explanation = replace(track.explanation, lines=lines)

@@ -80,7 +80,7 @@ def _record(slowdown: Slowdown, content: Mapping[str, Any], seconds: float) -> R
         pairs=profile.get("pairs", 0),
         blamed=blamed,
         note=profile.get("note"),
-        right=is_right(slowdown, blamed),
+        right=profile.get("pairs", 0) > 0 and is_right(slowdown, blamed),
         seconds=round(seconds, 1),
         date=datetime.date.today().isoformat(),
         commit=content["commit"],

@@ -79,6 +79,6 @@ def _compiled() -> set[Key]:
         for module in list(sys.modules.values())
         for value in list(getattr(module, "__dict__", {}).values())
         # Others may do anything when they are asked for an attribute.
-        if type(value).__module__.startswith("numba.")
+        if str(type(value).__module__).startswith("numba.")
     )
     return {key_of(code) for code in codes if isinstance(code, CodeType)}
