@@ -164,6 +164,19 @@ def test_a_test_that_only_waits_is_said_to(workshop: Workshop):
     assert "100 % of it in lib.py:wait, calls 1x, time per call 2x" in ended.section("test_wait")
 
 
+def test_a_test_that_cannot_be_profiled_says_why(workshop: Workshop):
+    shy = LIBRARY.replace("100_000", "2e5") + (
+        "    import sys\n    if sys.getprofile():\n        raise RuntimeError('I am watched')\n"
+    )
+    ended = workshop.project("profile-shy", BASE, {"lib.py": shy}).measure(
+        "-k", "wait", env=PROFILED
+    )
+    assert ended.outcomes == {"test_wait": "regressed"}
+    assert (
+        "  profile: only 0 pairs of processes could be profiled: RuntimeError: I am watched\n"
+    ) in ended.section("test_wait")
+
+
 def test_a_test_with_the_benchmark_fixture_is_profiled_like_any_other(workshop: Workshop):
     tests = """
 import lib
