@@ -41,7 +41,7 @@ def peak_bytes(pid: int) -> int:
     mark = _field(pid, "VmHWM")
     if mark is not None:
         return mark
-    return _own_peak() if pid == os.getpid() else _psutil_resident(pid)
+    return own_peak_bytes() if pid == os.getpid() else _psutil_resident(pid)
 
 
 def ended_children_peak() -> int:
@@ -53,7 +53,8 @@ def ended_children_peak() -> int:
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss * MAXRSS_UNIT
 
 
-def _own_peak() -> int:
+def own_peak_bytes() -> int:
+    """Since this process began."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT

@@ -1,16 +1,13 @@
 """The measured function of a rank, and what is known of the rank besides its times."""
 
-import resource
-import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.measure.clock import Clock, Elapsed
 from pytest_rlperf.measure.loop import Calls
+from pytest_rlperf.measure.memory.kernel import own_peak_bytes
 from pytest_rlperf.measure.mpi.communicator import RankComm, timed
-
-RSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 class RankCalls(Calls):
@@ -52,7 +49,7 @@ class RankCalls(Calls):
         return {
             **({"exchange_ns": self._exchange_ns} if self._watched else {}),
             "communication": self._communication(),
-            "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * RSS_UNIT,
+            "peak_bytes": own_peak_bytes(),
         }
 
     def _communication(self) -> float:
