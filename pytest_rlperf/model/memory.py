@@ -16,6 +16,7 @@ class Pass(StrEnum):
 
     RESIDENT = "resident"  # what the kernel counts
     TRACED = "traced"  # what Python's allocators are asked for
+    EXACT = "exact"  # every allocation, as memray counts it
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +58,7 @@ METRICS = (
     MemoryMetric("traced_peak", "bytes", Rule.TRACED),
     MemoryMetric("growth", "bytes/repeat", Rule.GROWTH),
     MemoryMetric("growth_rss", "bytes/repeat", Rule.RESIDENT_GROWTH),
+    MemoryMetric("memray_peak", "bytes"),
     MemoryMetric("traced_blocks", "blocks"),
     MemoryMetric("gc_collections", "collections"),
     MemoryMetric("gc_pause", "ns"),
@@ -110,7 +112,7 @@ class ProcessPeak:
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A line, and what it allocated that was still there after all repeats."""
+    """A line, and what it allocated that was still there."""
 
     where: str
     size_bytes: int
@@ -125,6 +127,7 @@ class Evidence:
     segments: tuple[ProcessPeak, ...] = ()  # of shared memory, mapped after the calls
     left: tuple[str, ...] = ()  # segments that outlived the calls
     sites: tuple[Site, ...] = ()
+    peak_sites: tuple[Site, ...] = ()  # what was there at the peak, where memray was asked
     exact: bool = True  # False: peaks before the calls could not be told from those in them
     curve: tuple[tuple[float, float], ...] = ()  # seconds, bytes of the tree: for the picture
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
-from pytest_rlperf.model.memory import Evidence, MemoryResult, MetricResult
+from pytest_rlperf.model.memory import MemoryResult, MetricResult, Site
 from pytest_rlperf.model.quantity import format_bytes, format_percent, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import WORST_FIRST, Interval, Outcome
@@ -119,12 +119,14 @@ def _evidence(memory: MemoryResult) -> Iterator[str]:
         yield f"  shared memory: {_named([(s.name, s.peak_bytes) for s in head.segments])}"
     if head.left:
         yield f"  left in /dev/shm: {', '.join(head.left[:LISTED])}"
-    if sites := _held(head):
-        yield f"  held after the calls: {_named(sites)}"
+    if head.sites:
+        yield f"  held after the calls: {_lines(head.sites)}"
+    if head.peak_sites:
+        yield f"  at the peak: {_lines(head.peak_sites)} (memray)"
 
 
-def _held(head: Evidence) -> list[tuple[str, int]]:
-    return [(site.where, site.size_bytes) for site in head.sites]
+def _lines(sites: Sequence[Site]) -> str:
+    return _named([(site.where, site.size_bytes) for site in sites])
 
 
 def _named(sizes: Sequence[tuple[str, int]]) -> str:

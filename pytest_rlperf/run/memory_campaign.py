@@ -12,7 +12,9 @@ from pytest_rlperf.judge.memory import LOOKS, Sizes, decided, judged
 from pytest_rlperf.judge.stored_memory import MemoryLevel
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.memory.curve import Points
+from pytest_rlperf.measure.memory.exact import is_installed
 from pytest_rlperf.measure.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask
+from pytest_rlperf.measure.side import State
 from pytest_rlperf.measure.stage import Kind
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.memory import (
@@ -122,6 +124,7 @@ class MemoryCampaign:
                     if self._budget.left_s() <= 0:
                         break
                 number += 1
+            self._name_lines(number)
         finally:
             self._runs.close()
             for track in self.tracks.values():
@@ -156,6 +159,17 @@ class MemoryCampaign:
         track.round_s, track.curves = 2 * played.seconds, played.curves
         stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
         track.repeats = stored or repeats_for(max(each["call_s"] for each in facts))
+
+    def _name_lines(self, number: int) -> None:
+        """Of tests that have grown, with memray where it is installed."""
+        for track in self.tracks.values():
+            decisions = track.decisions.values()
+            grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
+            if grown and is_installed() and self._budget.left_s() > track.round_s:
+                played = self._run(track, number, Probe(Pass.EXACT, track.repeats))
+                # It tells more of a verdict that stands without it.
+                if all(run.state is State.RAN and run.facts for run in played.runs):
+                    self._take(track, [run.facts for run in played.runs if run.facts is not None])
 
     def _run(
         self, track: MemoryTrack, number: int, probe: Probe, curve: bool = False
@@ -271,10 +285,15 @@ def _evidence(said: Mapping[str, Any], curve: Points) -> Evidence:
         processes=_peaks(said.get("processes", ())),
         segments=_peaks(said.get("segments", ())),
         left=tuple(said.get("left", ())),
-        sites=tuple(Site(*site) for site in said.get("sites", ())),
+        sites=_sites(said.get("sites", ())),
+        peak_sites=_sites(said.get("peak_sites", ())),
         exact=said.get("exact", True),
         curve=tuple(curve),
     )
+
+
+def _sites(found: Sequence[tuple[str, int, int]]) -> tuple[Site, ...]:
+    return tuple(Site(*site) for site in found)
 
 
 def _peaks(found: Sequence[tuple[str, int]]) -> tuple[ProcessPeak, ...]:

@@ -42,7 +42,7 @@ HEAD = {"lib.py": LIBRARY.format(grown=True)}
 
 @pytest.fixture(scope="module")
 def ended(workshop: Workshop) -> Ended:
-    return workshop.project("memory", BASE, HEAD).measure("--rlperf-budget=120")
+    return workshop.project("memory", BASE, HEAD).measure("--rlperf-budget=10000")
 
 
 def test_growth_beyond_both_limits_fails_a_test(ended: Ended):
@@ -89,7 +89,7 @@ def test_a_second_call_is_refused(ended: Ended):
 def saved(workshop: Workshop) -> Project:
     tests = TESTS.partition("@pytest")[0].replace("import pytest\n", "")
     project = workshop.project("memory-stored", {**BASE, "tests/test_perf.py": tests})
-    ended = project.run("--rlperf", "--rlperf-save")
+    ended = project.run("--rlperf", "--rlperf-save", "--rlperf-budget=10000")
     assert ended.code == 0, ended.text
     return project
 
@@ -103,7 +103,7 @@ def test_a_stored_baseline_holds_bytes(saved: Project):
 
 def test_growth_is_found_against_a_stored_baseline(saved: Project):
     saved.write(HEAD)
-    ended = saved.run("--rlperf")
+    ended = saved.run("--rlperf", "--rlperf-budget=10000")
     assert ended.code == 1
     assert ended.metric("test_hold", "peak_rss")["outcome"] == "regressed"
     assert ended.metric("test_hold", "growth")["outcome"] == "regressed"

@@ -12,12 +12,14 @@ from pytest_rlperf.model.memory import MIB, Limits, Pass
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.run import memory_campaign
 from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.memory_campaign import MemoryCampaign, repeats_for
 from pytest_rlperf.run.track import Benchmark
 from tests.factories import a_test
 
 NODE = "test_a.py::test_a"
+NAMES = {Pass.RESIDENT: "peak_rss", Pass.TRACED: "traced_peak", Pass.EXACT: "memray_peak"}
 
 
 class FakeRuns:
@@ -34,7 +36,7 @@ class FakeRuns:
     def run(self, number: int, task: MemoryTask, startup_s: float) -> MemoryPlayed:
         self.now += 1
         self.tasks.append(task)
-        name = "peak_rss" if task.probe.look is Pass.RESIDENT else "traced_peak"
+        name = NAMES[task.probe.look]
         states = (State.RAN, self._base)
         runs = tuple(
             SideRun(state, "why", {"values": {name: size}, "call_s": 0.1})
@@ -67,6 +69,11 @@ def play(
     return campaign.attached(NODE, timed)
 
 
+@pytest.fixture(autouse=True)
+def no_memray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(memory_campaign, "is_installed", lambda: False)
+
+
 def test_three_processes_of_each_pass_settle_what_did_not_change():
     runs = FakeRuns(5 * MIB, 5 * MIB)
     assert play(runs).outcome is Outcome.UNCHANGED
@@ -77,6 +84,15 @@ def test_growth_is_confirmed_by_three_more():
     runs = FakeRuns(9 * MIB, 5 * MIB)
     assert play(runs).outcome is Outcome.REGRESSED
     assert len(runs.tasks) == 1 + 2 * 6
+
+
+def test_of_a_test_that_has_grown_memray_names_the_lines(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(memory_campaign, "is_installed", lambda: True)
+    grown, same = FakeRuns(9 * MIB, 5 * MIB), FakeRuns(5 * MIB, 5 * MIB)
+    play(grown)
+    play(same)
+    assert [task.probe.look for task in grown.tasks].count(Pass.EXACT) == 1
+    assert [task.probe.look for task in same.tasks].count(Pass.EXACT) == 0
 
 
 def test_all_processes_make_as_many_calls_as_the_first_look_allows():

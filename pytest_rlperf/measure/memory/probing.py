@@ -3,11 +3,11 @@
 from typing import Any
 
 from pytest_rlperf.measure.loop import Calls
-from pytest_rlperf.measure.memory import resident, traced
+from pytest_rlperf.measure.memory import exact, resident, traced
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.model.memory import Pass, Probe
 
-LOOKS = {Pass.RESIDENT: resident.look, Pass.TRACED: traced.look}
+LOOKS = {Pass.RESIDENT: resident.look, Pass.TRACED: traced.look, Pass.EXACT: exact.look}
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
