@@ -16,7 +16,7 @@ KEPT = []
 def hold():
     tick(1_000_000)
     if GROWN:
-        KEPT.append(bytes(10_000))
+        KEPT.append(bytes(40_000))
     return bytearray(b"x") * (9 * MIB if GROWN else 5 * MIB)
 """
 TESTS = """
@@ -68,9 +68,9 @@ def test_a_test_of_memory_alone_is_not_timed(ended: Ended):
 def test_a_row_has_sizes_of_every_process_in_bytes(ended: Ended):
     metric = ended.metric("test_hold", "traced_peak")
     assert (metric["unit"], metric["direction"]) == ("bytes", "lower")
-    assert metric["value"] == pytest.approx(9 * 2**20, rel=0.05)  # and what it leaks
+    assert metric["value"] > 9 * 2**20  # and what it leaks
     assert metric["base_value"] == pytest.approx(5 * 2**20, rel=0.01)
-    assert metric["change"] == pytest.approx(0.8, rel=0.1)
+    assert metric["change"] == pytest.approx(metric["value"] / metric["base_value"] - 1)
     assert (metric["threshold"], metric["threshold_abs"]) == (0.05, 65536)
     assert len(metric["head_blocks"]) == len(metric["base_blocks"]) == metric["blocks"]
 
