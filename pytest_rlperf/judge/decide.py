@@ -151,11 +151,11 @@ def decide(blocks: Sequence[Apart], gate: Gate, exhausted: bool = False) -> Deci
             return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
         if gate.bound(_estimate(seen, sums, gate), SUSPECT_LEVEL) > gate.limit:
             early, used = look + gate.first_fresh, look + max(gate.least_fresh, look // 2)
-            if _confirms_early(blocks[look:early], sums, gate):
+            if _confirms_early(blocks[:early], look, sums, gate):
                 return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
             if used > len(blocks):
                 return _last_word(blocks, gate, exhausted, suspected_at=look)
-            if _confirms(blocks[look:used], sums, gate):
+            if _confirms(blocks[:used], look, sums, gate):
                 return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
     blocks = blocks[: max(used, gate.looks[-1])]
     sums = by_sums(blocks, gate)
@@ -192,18 +192,22 @@ def _kind_of_end(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
-def _confirms_early(fresh: Sequence[Apart], sums: bool, gate: Gate) -> bool:
-    if len(fresh) < gate.first_fresh:
+def _confirms_early(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+    if len(blocks) < look + gate.first_fresh:
         return False
-    level = FIRST_SHARE * gate.confirm_level
-    return gate.bound(_estimate(fresh, sums, gate), level) > gate.limit
+    return _agree(blocks, look, sums, gate, FIRST_SHARE * gate.confirm_level)
 
 
-def _confirms(fresh: Sequence[Apart], sums: bool, gate: Gate) -> bool:
-    if len(fresh) < LEAST_BLOCKS:
+def _confirms(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+    if len(blocks) < look + LEAST_BLOCKS:
         return False
-    level = (1 - FIRST_SHARE) * gate.confirm_level
-    return gate.bound(_estimate(fresh, sums, gate), level) > gate.limit
+    return _agree(blocks, look, sums, gate, (1 - FIRST_SHARE) * gate.confirm_level)
+
+
+def _agree(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate, level: float) -> bool:
+    """The fresh blocks say it at this level, and the interval of all, which is what is shown."""
+    fresh, all_of_them = (_estimate(seen, sums, gate) for seen in (blocks[look:], blocks))
+    return min(gate.bound(fresh, level), gate.bound(all_of_them, REPORTED_TAIL)) > gate.limit
 
 
 def _last_word(
@@ -217,7 +221,7 @@ def _last_word(
     outcome = None
     if exhausted:
         outcome = _kind_of_end(blocks, sums, gate)
-        if suspected_at is not None and _confirms(blocks[suspected_at:], sums, gate):
+        if suspected_at is not None and _confirms(blocks, suspected_at, sums, gate):
             outcome = Outcome.REGRESSED
         elif suspected_at is None and _passes(blocks, sums, gate):
             outcome = _kind_of_pass(blocks, sums, gate)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from statistics import NormalDist
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_rlperf.judge.decide import (
@@ -333,6 +333,7 @@ def test_blur_takes_away_verdicts_that_no_number_of_blocks_gives_back(
     assert decide(blocks(change), gate).outcome is blurred
 
 
+@example(change=0.1, blur=0.0237)
 @given(change=st.floats(0.1, 1.0), blur=st.floats(0.001, 0.1))
 def test_what_is_called_against_a_blurred_baseline_lies_wholly_above_the_threshold(
     change: float, blur: float
