@@ -44,6 +44,7 @@ def command(case: Case, base: str, result: Path, pytest: Sequence[str] = PYTEST)
         f"--rlperf-threshold={case.threshold * 100:g}%",
         f"--rlperf-json={result}",
         f"--rlperf-budget={case.budget_s}",
+        "--rlperf-profile=off",  # the time of a verdict, not of asking why
     ]
 
 
