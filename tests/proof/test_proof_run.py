@@ -89,6 +89,7 @@ def test_the_command_is_the_documented_one() -> None:
         "--rlperf-threshold=2%",
         "--rlperf-json=r.json",
         "--rlperf-budget=95",
+        "--rlperf-profile=off",
     ]
 
 
