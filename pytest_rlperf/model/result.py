@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.drift import Drift
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.plan import Plan
@@ -36,6 +37,7 @@ class TestResult:
     size: JobSize | None = None  # None: it is no MPI test
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
+    drift: Drift | None = None  # None: too few slices to tell
     memory_bytes: tuple[float, ...] = ()  # head's peak, one a block; empty: not measured
     failure: Failure | None = None
     skipped: str | None = None

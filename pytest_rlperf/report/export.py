@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
+from pytest_rlperf.report.drift import drift_as_dict
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.memory_export import memory_as_dict, memory_metrics
@@ -54,6 +55,7 @@ def _test(test: TestResult) -> dict[str, Any]:
         "first_call_ns": test.first_call_ns,
         "plan": test.plan.as_dict() if test.plan else None,
         "ranks": rank_facts(test),
+        "drift": drift_as_dict(test.drift),
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "memory": memory_as_dict(test.memory),
         "metrics": [*(_metrics(test) if test.timed else ()), *memory_metrics(test.memory)],

@@ -8,6 +8,7 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
+from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.memory import render_memory_table
 from pytest_rlperf.report.proof import render_proof, render_proof_summary
@@ -16,7 +17,6 @@ from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
     render_failure,
-    render_interval,
     render_summary,
     render_values,
     render_vanished,

@@ -7,7 +7,7 @@ from pytest_rlperf.judge.proof import Expectation, expectation
 from pytest_rlperf.model.proof import Figures, Goal, Proof, Rate, Trial
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.report.columns import aligned
-from pytest_rlperf.report.terminal import render_interval
+from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.words import WORDS
 
 FALSE_ALARM = "FALSE ALARM"

@@ -7,7 +7,7 @@ from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.scaling import OVERSUBSCRIBED, ScalingRow, ScalingTable
 from pytest_rlperf.model.verdict import COMPARED, Outcome
 from pytest_rlperf.report.columns import aligned
-from pytest_rlperf.report.terminal import render_interval
+from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.words import WORDS
 
 

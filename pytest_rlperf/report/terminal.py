@@ -6,9 +6,11 @@ from collections.abc import Iterator
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
-from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Interval, Outcome
+from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome
 from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.drift import render_drift
 from pytest_rlperf.report.evidence import is_cold, witnesses
+from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.memory import render_memory_failure
 from pytest_rlperf.report.why import render_explanation
 from pytest_rlperf.report.words import WORDS
@@ -64,10 +66,6 @@ def _row(test: TestResult) -> list[str]:
     ]
 
 
-def render_interval(interval: Interval) -> str:
-    return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
-
-
 def render_values(test: TestResult) -> str:
     """Time a call on both sides, and steps/s where the test declares its steps."""
     if not test.blocks:
@@ -106,6 +104,8 @@ def remarks(test: TestResult) -> Iterator[str]:
         yield f"{WORDS[v.outcome]}: {v.reason}{label}"
     if is_cold(test):
         yield f"the first call took {format_time(test.first_call_ns or 0)}, outside of the slices"
+    if drifting := render_drift(test.drift):
+        yield drifting
 
 
 def render_failure(test: TestResult, against: str | None) -> str:

@@ -6,6 +6,7 @@ from functools import reduce
 from typing import Any
 
 from pytest_rlperf.judge.decide import Gate, decide
+from pytest_rlperf.judge.drift import drift_of
 from pytest_rlperf.judge.verdicts import Ended, verdict_of
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthened, times_for
@@ -216,6 +217,7 @@ class Campaign:
             size=b.size,
             steps=track.steps,
             first_call_ns=track.first_call_ns,
+            drift=drift_of(track.blocks),
             failure=track.failure,
             skipped=track.skipped,
             source_hash=b.source_hash,

@@ -60,6 +60,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "repeat_command": "pytest --rlperf test_a.py::test_a",
         "first_call_ns": None,
         "ranks": None,
+        "drift": None,
         "imported": {"head": {"lib": "/head/lib.py"}},
         "memory": None,
     }
