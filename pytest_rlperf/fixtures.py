@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_rlperf.errors import FixtureError, UsageError
+from pytest_rlperf.phases import Phase, phase
 
 if TYPE_CHECKING:
     from pytest_rlperf.measure.loop import Calls
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 MPI_FIXTURE = "rlperf_mpi"
 MEMORY_FIXTURE = "rlperf_memory"
+SIZE_FIXTURE = "rlperf_size"
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -50,6 +52,10 @@ class Rlperf:
         into steps/s. `work` maps the result to counts that must be equal on both sides.
         """
         return self._run(func, (), {}, setup, steps, work)
+
+    def phase(self, name: str) -> Phase:
+        """A part of the measured function that is timed on its own: `with rlperf.phase("x"):`."""
+        return phase(name)
 
     def _run(
         self,
@@ -200,7 +206,55 @@ def here_of(config: pytest.Config) -> "Here | None":
     return None if rank is None else config.stash.get(rank.HERE, None)
 
 
+@pytest.fixture
+def rlperf_size(request: pytest.FixtureRequest) -> float:
+    """The size of the input: one of those that the marker names, each in a test of its own."""
+    size: float = request.param
+    return size
+
+
+def asks_for_sizes(metafunc: pytest.Metafunc) -> bool:
+    """By its argument or by its marker; both belong together."""
+    from pytest_rlperf.markers import MARKER, MPI_MARKER
+
+    markers = metafunc.definition.iter_markers()
+    named = any("sizes" in m.kwargs for m in markers if m.name in (MARKER, MPI_MARKER))
+    return named or SIZE_FIXTURE in metafunc.fixturenames
+
+
 def parametrize_sizes(metafunc: pytest.Metafunc) -> None:
+    """Each of the sizes that the marker names is a test of its own."""
+    from pytest_rlperf.markers import spec_of
+
+    item: Any = metafunc.definition
+    try:
+        sizes = spec_of(item).sizes
+        if bool(sizes) != (SIZE_FIXTURE in metafunc.fixturenames):
+            raise UsageError(_half_sized(item.nodeid, bool(sizes)))
+    except UsageError as error:
+        raise pytest.Collector.CollectError(f"rlperf: {error}") from None
+    ids = [size_id(size) for size in sizes]
+    metafunc.parametrize(SIZE_FIXTURE, sizes, ids=ids, indirect=True)
+
+
+def _half_sized(nodeid: str, has_sizes: bool) -> str:
+    if has_sizes:
+        return (
+            f"{nodeid}: the marker names sizes, and the test does not take any; add {SIZE_FIXTURE} "
+            "to its arguments and make the input of that size."
+        )
+    return (
+        f"{nodeid}: the test takes {SIZE_FIXTURE}, and no marker says which sizes there are; add "
+        "@pytest.mark.rlperf(sizes=[100, 1000, 10000])."
+    )
+
+
+def size_id(size: float) -> str:
+    """As it stands in the name of a test."""
+    return f"size={size}"
+
+
+def parametrize_nprocs(metafunc: pytest.Metafunc) -> None:
     """Each size of an MPI test's jobs is a test of its own; a plain run makes do with one."""
     from pytest_rlperf.markers import ranks_of, spec_of
 

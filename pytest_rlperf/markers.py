@@ -70,10 +70,20 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) ->
         values["threshold"] = parse_fraction(values["threshold"], f"{nodeid}: threshold")
     if "memory" in values:
         values["memory"] = _memory(values["memory"], nodeid)
+    if isinstance(values.get("imports"), str):
+        values["imports"] = (values["imports"],)
+    values["imports"] = tuple(values.get("imports", ()))
+    values["sizes"] = tuple(sorted(values.get("sizes", ())))
     if isinstance(values.get("kpi"), str):
         values["kpi"] = (values["kpi"],)
     values["kpi"] = tuple(values.get("kpi", ()))
-    return Spec(**values)
+    spec = Spec(**values)
+    if marker == MPI_MARKER and spec.starts:
+        raise UsageError(
+            f"{nodeid}: imports and first_call are timed in one process, and this test runs in "
+            "ranks; give them to a test of its own."
+        )
+    return spec
 
 
 def _memory(given: bool | Mapping[str, Any], nodeid: str) -> Mapping[str, Any] | None:
@@ -109,13 +119,27 @@ def _is_names(value: Any) -> bool:
     return all(isinstance(name, str) and name for name in names)
 
 
+def _is_modules(value: Any) -> bool:
+    if not _is_names(value):
+        return False
+    names = [value] if isinstance(value, str) else value
+    return all(part.isidentifier() for name in names for part in name.split("."))
+
+
 def _is_sizes(value: Any) -> bool:
     sizes = [value] if isinstance(value, int) else value
     return isinstance(sizes, list | tuple) and bool(sizes) and all(map(_whole(1), sizes))
 
 
-def _is_seconds(value: Any) -> bool:
+def _is_positive(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < math.inf
+
+
+def _is_scale(value: Any) -> bool:
+    """What a slope can be fitted over."""
+    if not isinstance(value, list | tuple) or not all(map(_is_positive, value)):
+        return False
+    return 1 < len(value) == len(set(value))
 
 
 def _is_json_mapping(value: Any) -> bool:
@@ -136,9 +160,12 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "memory": ("True, False or a mapping of limits", lambda v: isinstance(v, bool | Mapping)),
     "warmup": ("a whole number, 0 or more", _whole(0)),
     "iterations": ("a whole number above 0", _whole(1)),
+    "imports": ("the name of a module, or a list of names", _is_modules),
+    "first_call": ("True or False", lambda value: isinstance(value, bool)),
+    "sizes": ("a list of two or more different numbers above 0", _is_scale),
     "metadata": ("a mapping that fits into JSON", _is_json_mapping),
     "nprocs": ("a number of ranks, or a list of them", _is_sizes),
-    "timeout": ("a number of seconds above 0", _is_seconds),
+    "timeout": ("a number of seconds above 0", _is_positive),
     "scaling": ("'strong' or 'weak'", lambda value: value in list(Scaling)),
     "gate_oversubscribed": ("True or False", lambda value: isinstance(value, bool)),
 }

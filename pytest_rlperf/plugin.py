@@ -7,15 +7,22 @@ import pytest
 from pytest_rlperf import hookspecs
 from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
-from pytest_rlperf.fixtures import MPI_FIXTURE, here_of, parametrize_sizes
+from pytest_rlperf.fixtures import (
+    MPI_FIXTURE,
+    asks_for_sizes,
+    here_of,
+    parametrize_nprocs,
+    parametrize_sizes,
+)
 from pytest_rlperf.fixtures import rlperf as rlperf
 from pytest_rlperf.fixtures import rlperf_memory as rlperf_memory
 from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
+from pytest_rlperf.fixtures import rlperf_size as rlperf_size
 from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
 
 MARKER_HELP = (
     "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, memory, "
-    "metadata): "
+    "imports, first_call, sizes, metadata): "
     "how a performance test is measured and judged by `pytest --rlperf`."
 )
 
@@ -67,6 +74,8 @@ def _session(config: pytest.Config, settings: Settings) -> object:
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     if MPI_FIXTURE in metafunc.fixturenames:
+        parametrize_nprocs(metafunc)
+    if asks_for_sizes(metafunc):
         parametrize_sizes(metafunc)
 
 

@@ -39,6 +39,9 @@ class FakeClock:
         self.wall_ns += ns
         self.delay_ns += ns
 
+    def read_ns(self) -> int:
+        return self.wall_ns - self.delay_ns
+
     def start(self) -> None:
         self._start = Elapsed(self.wall_ns, self.cpu_ns, self.delay_ns)
 

@@ -24,6 +24,9 @@ def test_every_keyword_reaches_the_spec():
         "warmup": 0,
         "iterations": 5,
         "memory": {},
+        "imports": ("mylib", "mylib.nets"),
+        "first_call": True,
+        "sizes": (10, 100),
         "metadata": {"env": "Chain"},
     }
     assert keywords.keys() == set(KEYWORDS)
@@ -180,3 +183,24 @@ def test_a_wrong_word_on_jobs_is_refused(pytester: pytest.Pytester, keywords: st
 def test_keywords_belong_to_their_marker(pytester: pytest.Pytester, marker: str, sentence: str):
     with pytest.raises(UsageError, match=re.escape(sentence)):
         spec_of(mpi_item(pytester, marker))
+
+
+@pytest.mark.parametrize("value", ["mylib", ["mylib"], ("mylib",)])
+def test_one_module_may_be_written_without_a_list(value: object):
+    assert spec_from({"imports": value}, NODE).imports == ("mylib",)
+
+
+@pytest.mark.parametrize("value", ["", "my-lib", "mylib.", ["mylib", 3], []])
+def test_what_cannot_be_a_module_is_refused(value: object):
+    with pytest.raises(UsageError, match="is not the name of a module, or a list of names"):
+        spec_from({"imports": value}, NODE)
+
+
+def test_sizes_are_sorted():
+    assert spec_from({"sizes": [100, 0.5, 10]}, NODE).sizes == (0.5, 10, 100)
+
+
+@pytest.mark.parametrize("keywords", [{"imports": "mylib"}, {"first_call": True}])
+def test_starts_are_refused_to_tests_in_ranks(keywords: dict[str, Any]):
+    with pytest.raises(UsageError, match=f"^{NODE}: imports and first_call are timed in one"):
+        spec_from(keywords, NODE, "rlperf_mpi")

@@ -17,7 +17,12 @@ def with_accepted(
 
 
 def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.date) -> TestResult:
-    test = replace(test, verdict=accepted_verdict(test.verdict, entry, today))
+    extras = tuple(
+        replace(extra, verdict=accepted_verdict(extra.verdict, entry, today))
+        for extra in test.extras
+    )
+    verdict = accepted_verdict(test.verdict, entry, today)
+    test = replace(test, verdict=verdict, extras=extras)
     if test.memory is None:
         return test
     metrics = tuple(

@@ -29,7 +29,7 @@ def drift_of(blocks: Sequence[Block]) -> Drift | None:
     long = [block for block in blocks if len(block.head.own_ns) >= LEAST_SLICES]
     if len(long) < LEAST_BLOCKS:
         return None
-    slices = round(statistics.median(len(block.head.own_ns) for block in long))
+    slices = min(len(block.head.own_ns) for block in long)
     bases = [block.base for block in long if block.base is not None]
     return Drift(
         slices=slices,
@@ -47,8 +47,10 @@ def slope(times: Sequence[float]) -> float:
 
 
 def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
-    """Blocks differ in length, so what is combined is the slope."""
-    found = estimate([slope(block.own_ns) * (slices - 1) for block in blocks])
+    """Blocks differ in length, and what grows need not grow evenly: so of each the same slices
+    are looked at.
+    """
+    found = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
     bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
     return SideDrift(
         change=Interval(*map(math.expm1, bounds)),

@@ -32,7 +32,9 @@ class Task:
 
     @property
     def kind(self) -> Kind:
-        return Kind(self.nprocs, self.threads)
+        # After another test the first call would not be the first: it might be compiled already.
+        alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
+        return Kind(self.nprocs, self.threads, alone)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,10 +56,12 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         mode=mode,
         calls=calls,
         pairs=pairs,
-        warmup=seen.warmup if seen.rounds else _warmup(seen, spec),
+        warmup=max(spec.first_call, seen.warmup if seen.rounds else _warmup(seen, spec)),
         cores=max(1, min(several, cores)),
         wall=spec.waits,
         exact=bool(seen.rounds),
+        imports=spec.imports,
+        first_call=spec.first_call,
     )
 
 

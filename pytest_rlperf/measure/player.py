@@ -4,7 +4,7 @@ import gc
 import math
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from typing import Any
@@ -17,14 +17,17 @@ from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
 from pytest_rlperf.measure.loop import Calls, Measured, loop_overhead_ns
 from pytest_rlperf.measure.memory.probing import probe
+from pytest_rlperf.measure.phase_clock import PhaseClock
 from pytest_rlperf.measure.pinning import pin_job
-from pytest_rlperf.measure.profiling.clock import ProfilingClock
+from pytest_rlperf.measure.profiling.clock import ProfilingClock, reader_of
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.slowed import RealTime, SlowedClock, Spender
 from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
 from pytest_rlperf.measure.witnesses import involuntary_switches
+from pytest_rlperf.model.extra import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.phases import listen
 
 OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
@@ -39,6 +42,8 @@ MANY_CALLS = (
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
+Importer = Callable[[Sequence[str], float], float]
+"""Of names, within so many seconds: how long they take to be imported."""
 Work = Callable[[Any], Mapping[str, float]] | Mapping[str, float] | None
 
 
@@ -58,18 +63,26 @@ class Player:
     """Measures the calls of one test at a time, in step with the other side."""
 
     def __init__(
-        self, channel: Channel, clock: Clock, side: int, baton: Baton, slowdown: float = 0.0
+        self,
+        channel: Channel,
+        clock: Clock,
+        side: int,
+        baton: Baton,
+        slowdown: float = 0.0,
+        importer: Importer | None = None,
     ) -> None:
         self._channel = channel
         self._clock = clock
         self._side = side
         self._baton = baton
         self._slowdown = slowdown
+        self._importer = importer
         self._assignment: Assignment | None = None
         self._begun = 0.0
         self._played = self._abandoned = False
         self._advice: str | None = None
         self._overhead_ns: float | None = None
+        self._read_ns: Callable[[], int] | None = None
 
     @property
     def played(self) -> bool:
@@ -91,6 +104,7 @@ class Player:
         return self._advice
 
     def begin(self, assignment: Assignment) -> None:
+        listen(None)  # a function that raised in a slice has left it on
         self._assignment = assignment
         self._begun = time.monotonic()
         self._played = self._abandoned = False
@@ -99,7 +113,7 @@ class Player:
     def play_kernels(self, assignment: Assignment, plan: Plan, kernels: Measured) -> None:
         """The reference side of a block."""
         self.begin(assignment)
-        self._play_block(assignment, plan, kernels, None, None)
+        self._play_block(assignment, plan.without_starts, kernels, None, None)
 
     def play(
         self,
@@ -138,7 +152,7 @@ class Player:
     ) -> Any:
         if assignment.plan is not None:
             return self._play_block(assignment, assignment.plan, calls, work, steps)
-        seen, result = scout.scout(calls, self._clock)
+        seen, result = scout.scout(calls, self._with_phases(self._clock))
         self._say("scouted", **seen, work=counts(work, result), steps=steps)
         return result
 
@@ -147,9 +161,11 @@ class Player:
     ) -> Any:
         rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
         alive = scatter(rng, BEFORE_TEST)
-        for _ in range(plan.warmup):
+        starts_ns = self._starts(assignment, plan, calls)
+        for _ in range(plan.warmup - plan.first_call):
             calls.once()
-        clock = self._clock_of(assignment, plan, calls)
+        phases = self._with_phases(self._clock_of(assignment, plan, calls))
+        clock: Clock = phases
         overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
         if self._slowdown:
             spender = self._clock if isinstance(self._clock, Spender) else RealTime()
@@ -178,10 +194,32 @@ class Player:
             preempted=switches,
             **calls.facts(),
             **({} if profiling is None else {"profile": profiling.facts()}),
+            **({"phases": phases.shares} if phases.shares else {}),
+            **({"starts_ns": starts_ns} if starts_ns else {}),
             work=counts(work, result),
             steps=steps,
         )
         return result
+
+    def _starts(self, assignment: Assignment, plan: Plan, calls: Measured) -> dict[str, float]:
+        """What a fresh process does once."""
+        found: dict[str, float] = {}
+        if plan.imports and self._importer is not None:
+            found[IMPORT_TIME] = self._importer(plan.imports, BATON_SHARE * assignment.deadline_s)
+        if plan.first_call and plan.exact:
+            raise FixtureError(
+                "first_call times a call of its own, and benchmark.pedantic allows no other than "
+                "those it counts; use rlperf or benchmark(func)."
+            )
+        if plan.first_call:
+            elapsed, _ = calls.timed(1, self._clock)
+            found[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
+        return found
+
+    def _with_phases(self, clock: Clock) -> PhaseClock:
+        if self._read_ns is None:
+            self._read_ns = reader_of(self._clock)
+        return PhaseClock(clock, self._read_ns)
 
     def _clock_of(self, assignment: Assignment, plan: Plan, calls: Measured) -> Clock:
         if not isinstance(self._clock, SystemClock):

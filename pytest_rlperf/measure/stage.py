@@ -54,6 +54,7 @@ class Kind(NamedTuple):
 
     nprocs: int
     threads: int
+    alone: str = ""  # a test that wants a process for itself
 
 
 def start_pair(

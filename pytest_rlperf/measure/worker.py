@@ -26,6 +26,7 @@ from pytest_rlperf.launch.imports import (
 )
 from pytest_rlperf.measure.benchmark_fixture import adopt_benchmark
 from pytest_rlperf.measure.clock import Clock, SystemClock
+from pytest_rlperf.measure.import_time import import_ns
 from pytest_rlperf.measure.pinning import pin
 from pytest_rlperf.measure.player import Assignment, Player
 from pytest_rlperf.measure.turns import Baton
@@ -119,7 +120,11 @@ class WorkerSession:
 
     def _make_player(self, clock: Clock) -> Player:
         job = self._job
-        return Player(self._channel, clock, job.side, self._baton, job.slowdown)
+
+        def importer(names: Sequence[str], seconds: float) -> float:
+            return import_ns(names, job, seconds)
+
+        return Player(self._channel, clock, job.side, self._baton, job.slowdown, importer)
 
     def _pin(self, cores: Sequence[int]) -> None:
         pin(cores)

@@ -53,6 +53,7 @@ class Stored:
     work: Mapping[str, float] = field(default_factory=dict)
     accepted: tuple[Accepted, ...] = ()
     memory: StoredMemory | None = None
+    starts: Mapping[str, "Stored"] = field(default_factory=dict)  # of a fresh process, by metric
 
     def __post_init__(self) -> None:
         if bool(self.sessions) != bool(self.weights) or not (self.sessions or self.memory):

@@ -40,6 +40,8 @@ class SideBlock:
     work: Mapping[str, float] = field(default_factory=dict)
     preempted: int = 0  # involuntary context switches during the slices
     ranks: RankFacts | None = None  # None: it is no MPI job
+    starts_ns: Mapping[str, float] = field(default_factory=dict)  # of its fresh process, by metric
+    phases: Mapping[str, float] = field(default_factory=dict)  # share of the time, by name
 
     def __post_init__(self) -> None:
         if not self.own_ns or min(self.own_ns) <= 0:
@@ -77,5 +79,6 @@ class Block:
     head: SideBlock
     base: SideBlock | None = None  # None: there was no base revision
     core: int | None = None  # None: this platform cannot pin
+    index: int = 0  # of the block in its run: tests that share it met the same moments
     steal: float = 0.0  # share of the core's time the hypervisor took away
     reference: Reference | None = None

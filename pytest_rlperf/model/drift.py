@@ -7,7 +7,7 @@ from pytest_rlperf.model.verdict import Interval
 
 @dataclass(frozen=True, slots=True)
 class SideDrift:
-    """One side: the last slice of a block against its first."""
+    """One side: the last of the slices that were looked at against the first of a block."""
 
     change: Interval
     matters: bool  # beyond doubt, and by enough to care
@@ -17,6 +17,6 @@ class SideDrift:
 class Drift:
     """What happens to the time of a test within its blocks."""
 
-    slices: int  # of a typical block
+    slices: int  # looked at: as many as the shortest block has
     head: SideDrift
     base: SideDrift | None = None  # None: there is no base

@@ -1,6 +1,6 @@
 """How a block measures one benchmark: the same on both sides."""
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -62,6 +62,8 @@ class Plan:
     cores: int = 1
     wall: bool = False  # judge wall time as it is, waiting for a core included
     exact: bool = False  # the test counts its calls: there must be neither more nor fewer
+    imports: tuple[str, ...] = ()  # modules to be imported in a process of their own
+    first_call: bool = False  # the first untimed call is timed after all, on its own
     kernels: tuple[tuple[str, int], ...] = ()  # the reference's, with their calls a round
     kernel_rounds: int = 1  # a slice: all kernels, each time in another order
     profile: Profiling = Profiling.NOTHING  # what its slices are watched for; then none is judged
@@ -70,12 +72,26 @@ class Plan:
     def __post_init__(self) -> None:
         if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
             raise ValueError(f"a plan needs at least one call, pair and core: {self}")
+        if self.first_call and not self.warmup:
+            raise ValueError(f"the first call is one before the slices: {self}")
+
+    @property
+    def without_starts(self) -> Self:
+        """For a process whose start is nobody's business."""
+        return replace(self, imports=(), first_call=False)
 
     def as_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "kernels": [list(kernel) for kernel in self.kernels]}
+        kernels = [list(kernel) for kernel in self.kernels]
+        return {**asdict(self), "kernels": kernels, "imports": list(self.imports)}
 
     @classmethod
     def from_dict(cls, data: dict[str, Any]) -> Self:
         kernels = tuple((name, calls) for name, calls in data.get("kernels", ()))
         profile = Profiling(data.get("profile", ""))
-        return cls(**{**data, "mode": Mode(data["mode"]), "kernels": kernels, "profile": profile})
+        parsed = {
+            "mode": Mode(data["mode"]),
+            "kernels": kernels,
+            "profile": profile,
+            "imports": tuple(data.get("imports", ())),
+        }
+        return cls(**{**data, **parsed})

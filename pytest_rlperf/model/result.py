@@ -6,8 +6,10 @@ from typing import Any
 
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.drift import Drift
+from pytest_rlperf.model.extra import ExtraMetric
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
+from pytest_rlperf.model.phase import PhaseResult
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.scaling import JobSize, ScalingTable
@@ -38,6 +40,8 @@ class TestResult:
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
     drift: Drift | None = None  # None: too few slices to tell
+    phases: tuple[PhaseResult, ...] = ()
+    extras: tuple[ExtraMetric, ...] = ()  # judged beside its time and memory
     memory_bytes: tuple[float, ...] = ()  # head's peak, one a block; empty: not measured
     failure: Failure | None = None
     skipped: str | None = None
@@ -51,9 +55,11 @@ class TestResult:
     @property
     def verdicts(self) -> tuple[Verdict, ...]:
         """On all that was judged."""
-        if self.failure is not None or self.skipped is not None or self.memory is None:
+        if self.failure is not None or self.skipped is not None:
             return (self.verdict,)
-        return ((self.verdict,) if self.timed else ()) + self.memory.verdicts
+        timed = (self.verdict,) if self.timed else ()
+        memory = () if self.memory is None else self.memory.verdicts
+        return (*timed, *memory, *(extra.verdict for extra in self.extras))
 
     @property
     def outcome(self) -> Outcome:

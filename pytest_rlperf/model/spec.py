@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
+from pytest_rlperf.model.extra import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.memory import Excess
 
 
@@ -20,7 +21,15 @@ class Spec:
     warmup: int | None = None  # untimed calls before the first slice of a block; None: chosen
     iterations: int | None = None  # timed calls a block and side; None: chosen
     memory: Mapping[str, Excess | float] | None = None  # limits of its own; None: not measured
+    imports: tuple[str, ...] = ()  # modules whose import is timed too, in fresh processes
+    first_call: bool = False  # the first call of a fresh process is timed too
+    sizes: tuple[float, ...] = ()  # of its input, each a test of its own
     metadata: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def starts(self) -> tuple[str, ...]:
+        """Metrics of a fresh process."""
+        return (IMPORT_TIME,) * bool(self.imports) + (FIRST_CALL,) * self.first_call
 
 
 KEYWORDS = tuple(f.name for f in fields(Spec))

@@ -12,8 +12,11 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.drift import drift_as_dict
 from pytest_rlperf.report.evidence import witnesses
+from pytest_rlperf.report.extras import extra_metric
 from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.memory_export import memory_as_dict, memory_metrics
+from pytest_rlperf.report.metric_row import metric_row
+from pytest_rlperf.report.phases import phases_as_dicts
 from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.report.rank_facts import rank_facts
 from pytest_rlperf.report.scaling import scaling_as_dicts
@@ -56,9 +59,14 @@ def _test(test: TestResult) -> dict[str, Any]:
         "plan": test.plan.as_dict() if test.plan else None,
         "ranks": rank_facts(test),
         "drift": drift_as_dict(test.drift),
+        "phases": phases_as_dicts(test),
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "memory": memory_as_dict(test.memory),
-        "metrics": [*(_metrics(test) if test.timed else ()), *memory_metrics(test.memory)],
+        "metrics": [
+            *(_metrics(test) if test.timed else ()),
+            *memory_metrics(test.memory),
+            *map(extra_metric, test.extras),
+        ],
         **({} if test.explanation is None else {"profile": explanation_as_dict(test.explanation)}),
     }
 
@@ -95,27 +103,18 @@ def _metric(
         # A stored baseline holds no seconds: what it would have taken now.
         worse = 1 + interval.change
         base_value = value / worse if direction == "lower" else value * worse
-    return {
-        "name": name,
-        "unit": unit,
-        "direction": direction,
-        "value": value,
-        "base_value": base_value,
-        "outcome": verdict.outcome.value,
-        "change": interval.change if interval else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "threshold": verdict.threshold,
-        "threshold_abs": None,
-        "detectable": verdict.detectable,
-        "severity": verdict.severity.value if verdict.severity else None,
-        "blocks": len(head),
-        "head_blocks": head,
-        "base_blocks": base,
-        "block_changes": changes,
-        "label": verdict.label,
-        "reason": verdict.reason,
-    }
+    row = metric_row(
+        name,
+        unit,
+        verdict,
+        value=value,
+        base_value=base_value,
+        head=head,
+        base=base,
+        direction=direction,
+        label=verdict.label,
+    )
+    return {**row, "block_changes": changes}
 
 
 def write_json(path: Path, content: dict[str, Any]) -> None:

@@ -40,10 +40,15 @@ def render_annotations(
 
 def _complaints(test: TestResult, run: RunResult) -> Iterator[tuple[str, str]]:
     if test.outcome is Outcome.REGRESSED:
-        what = "Slower" if test.timed and test.verdict.outcome is Outcome.REGRESSED else "Larger"
-        yield what, render_failure(test, run.against)
+        yield _what(test), render_failure(test, run.against)
     for text in render_kpi_alerts(run, test.nodeid):
         yield "KPI alert", text
+
+
+def _what(test: TestResult) -> str:
+    times = (*((test.verdict,) if test.timed else ()), *(extra.verdict for extra in test.extras))
+    slower = any(verdict.outcome is Outcome.REGRESSED for verdict in times)
+    return "Slower" if slower else "Larger"
 
 
 def _annotation(title: str, text: str, place: Place | None, folder: str) -> str:

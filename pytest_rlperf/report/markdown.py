@@ -8,9 +8,11 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
 from pytest_rlperf.report.escape import code, fenced, html_code, plain
+from pytest_rlperf.report.extras import render_extra_table
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.memory import render_memory_table
+from pytest_rlperf.report.phases import render_phase_table
 from pytest_rlperf.report.proof import render_proof, render_proof_summary
 from pytest_rlperf.report.scaling import render_scaling
 from pytest_rlperf.report.terminal import (
@@ -43,6 +45,8 @@ def render_markdown(
         *(_table_row(row) for row in rows),
         *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
         *_table_of("Memory", render_memory_table(run)),
+        *_table_of("Sizes and starts", render_extra_table(run)),
+        *_table_of("Phases", render_phase_table(run)),
         *_table_of("Scaling", render_scaling(run)),
         *_table_of("KPIs", render_kpi_table(run)),
         *_explanations(run),

@@ -4,6 +4,7 @@ from dataclasses import asdict
 from typing import Any
 
 from pytest_rlperf.model.memory import Evidence, MemoryResult, MetricResult
+from pytest_rlperf.report.metric_row import metric_row
 
 UPPER_BOUND = "upper bound: the sum of the peaks of several processes"
 INEXACT = "peaks before the calls included: the kernel's mark cannot be set back here"
@@ -26,30 +27,18 @@ def memory_metrics(memory: MemoryResult | None) -> list[dict[str, Any]]:
 
 
 def _row(found: MetricResult, evidence: Evidence) -> dict[str, Any]:
-    v, amount = found.verdict, found.amount
-    return {
-        "name": found.metric.name,
-        "unit": found.metric.unit,
-        "direction": "lower",
-        "value": found.value,
-        "base_value": found.base_value,
-        "outcome": v.outcome.value,
-        "change": v.interval.change if v.interval else None,
-        "low": v.interval.low if v.interval else None,
-        "high": v.interval.high if v.interval else None,
-        "change_abs": amount.change if amount else None,
-        "low_abs": amount.low if amount else None,
-        "high_abs": amount.high if amount else None,
-        "threshold": v.threshold,
-        "threshold_abs": found.threshold_abs,
-        "detectable": v.detectable,
-        "severity": v.severity.value if v.severity else None,
-        "blocks": len(found.head),
-        "head_blocks": list(found.head),
-        "base_blocks": list(found.base),
-        "label": render_label(found, evidence),
-        "reason": v.reason,
-    }
+    return metric_row(
+        found.metric.name,
+        found.metric.unit,
+        found.verdict,
+        value=found.value,
+        base_value=found.base_value,
+        head=found.head,
+        base=found.base,
+        amount=found.amount,
+        threshold_abs=found.threshold_abs,
+        label=render_label(found, evidence),
+    )
 
 
 def render_label(found: MetricResult, evidence: Evidence) -> str | None:

@@ -10,8 +10,10 @@ from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome
 from pytest_rlperf.report.columns import aligned
 from pytest_rlperf.report.drift import render_drift
 from pytest_rlperf.report.evidence import is_cold, witnesses
+from pytest_rlperf.report.extras import render_extra_failures
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.memory import render_memory_failure
+from pytest_rlperf.report.phases import render_moved
 from pytest_rlperf.report.why import render_explanation
 from pytest_rlperf.report.words import WORDS
 
@@ -112,13 +114,15 @@ def render_failure(test: TestResult, against: str | None) -> str:
     """What the failing test shows: the numbers, the evidence and how to see it again."""
     if test.failure is not None:
         return _cause_first(test.failure.text)
-    v, grown = test.verdict, render_memory_failure(test, against)
+    v = test.verdict
+    grown = [*render_memory_failure(test, against), *render_extra_failures(test, against)]
     if grown and (not test.timed or v.outcome is not Outcome.REGRESSED):
         return "\n".join([*grown, f"  repeat: {test.repeat_command}"])
     lines = [_headline(test, against), f"  why: {v.reason}"]
     if test.blocks:
         lines.append(f"  time a call: {render_values(test)}, {_measured_how(test)}")
         lines.append(f"  witnesses: {_witness_line(test)}")
+    lines += render_moved(test)
     if test.explanation is not None:
         lines += render_explanation(test.explanation)
     lines += [*grown, f"  repeat: {test.repeat_command}"]

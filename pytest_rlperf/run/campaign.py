@@ -7,15 +7,19 @@ from typing import Any
 
 from pytest_rlperf.judge.decide import Gate, decide
 from pytest_rlperf.judge.drift import drift_of
+from pytest_rlperf.judge.phases import phases_of
 from pytest_rlperf.judge.verdicts import Ended, verdict_of
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.planning import block_seconds, choose_plan, lengthened, times_for
+from pytest_rlperf.model.extra import ExtraMetric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.progress import Progress
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.scaling import OVERSUBSCRIBED
 from pytest_rlperf.run.budget import Budget
+from pytest_rlperf.run.families import Family, families
 from pytest_rlperf.run.partners import Partner, side_block
+from pytest_rlperf.run.starts import Start, starts
 from pytest_rlperf.run.track import Benchmark, Track
 
 FAIR_SHARE = 2
@@ -51,6 +55,8 @@ class Campaign:
         self._show = show
         self._gates = gates or len(self.tracks)
         self._closed = closed
+        tracks = self.tracks.values()
+        self._beside: list[Family | Start] = [*families(tracks), *starts(tracks)]
         self._told: set[str] = set()
         self._interrupted = False
 
@@ -98,12 +104,13 @@ class Campaign:
     def _run_block(self, index: int, tasks: list[Task]) -> None:
         startup_s = self._budget.startup_deadline_s()
         for played in self._blocks.run(index, tasks, self._open_tasks(), startup_s):
-            self._take_block(self.tracks[played.nodeid], played)
+            self._take_block(self.tracks[played.nodeid], played, index)
             if self._budget.left_s() <= 0:
                 break
         for track in self.tracks.values():
             if track.open and track.blocks:
                 self._judge(track, exhausted=False)
+        self._judge_extras(exhausted=False)
         self._show_progress(index)
 
     def _open_tasks(self) -> list[Task]:
@@ -145,6 +152,7 @@ class Campaign:
         facts = [run.facts for run in played.runs if run.facts is not None]
         tests = facts if self._partner.tests else facts[:1]
         seen = reduce(Scouted.worst, map(_scouted, tests))
+        track.scouted_ns = tuple(each["call_ns"] for each in tests)
         track.seen, track.scouted_s, track.steps = seen, played.seconds, facts[0]["steps"]
         b = track.benchmark
         plan = choose_plan(seen, b.spec, self._cores)
@@ -153,7 +161,7 @@ class Campaign:
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
 
-    def _take_block(self, track: Track, played: Played) -> None:
+    def _take_block(self, track: Track, played: Played, index: int) -> None:
         track.spent_s += played.seconds
         if not track.both_ran(played.runs):
             return
@@ -163,7 +171,7 @@ class Campaign:
         plan = track.plan
         assert plan is not None
         block = self._partner.block(side_block(facts[0], plan), _second(facts), plan)
-        block = replace(block, core=played.core, steal=played.steal)
+        block = replace(block, core=played.core, steal=played.steal, index=index)
         track.blocks.append(block)
         if self._judges(track):
             track.ratios.append(self._partner.ratios(track.benchmark.nodeid, block))
@@ -183,6 +191,17 @@ class Campaign:
             nodeid, number = track.benchmark.nodeid, len(track.blocks)
             track.ended = self._partner.enough(nodeid, number, exhausted)
 
+    def _judge_extras(self, exhausted: bool) -> None:
+        """What is judged beside time keeps its tests open as long as it wants more blocks."""
+        wanting = [e for e in self._beside if e.judge(self._partner, self._gates, exhausted)]
+        held = {track.benchmark.nodeid for extra in wanting for track in extra.tracks}
+        for nodeid, track in self.tracks.items():
+            track.held = nodeid in held
+
+    def _extras(self, track: Track) -> tuple[ExtraMetric, ...]:
+        own = [extra for extra in self._beside if extra.told_with is track]
+        return tuple(extra.metric(self._partner, self._interrupted) for extra in own)
+
     def _judges(self, track: Track) -> bool:
         return track.other_work is None and self._partner.judges(track.benchmark.nodeid)
 
@@ -195,6 +214,7 @@ class Campaign:
         for track in self.tracks.values():
             if track.open:
                 self._judge(track, exhausted=True)
+        self._judge_extras(exhausted=True)
 
     def _result(self, track: Track) -> TestResult:
         b = track.benchmark
@@ -218,6 +238,8 @@ class Campaign:
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             drift=drift_of(track.blocks),
+            phases=phases_of(track.blocks),
+            extras=self._extras(track),
             failure=track.failure,
             skipped=track.skipped,
             source_hash=b.source_hash,

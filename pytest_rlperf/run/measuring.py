@@ -21,6 +21,8 @@ from pytest_rlperf.run.launching import session_mpi_facts
 from pytest_rlperf.run.publishing import Published, publish
 from pytest_rlperf.run.rules import Rules
 from pytest_rlperf.run.selection import (
+    family_of,
+    input_size_of,
     is_performance_test,
     is_timed,
     measures_memory,
@@ -98,6 +100,8 @@ class MeasuringSession:
             source_hash=source_hash(item),
             repeat_command=command,
             size=size_of(item, len(available_cores()) or os.cpu_count() or 1),
+            input_size=input_size_of(item),
+            family=family_of(item),
             timed=is_timed(item),
             memory=measures_memory(item, self._specs[item.nodeid]),
         )

@@ -207,6 +207,8 @@ def side_block(facts: Facts, plan: Plan) -> SideBlock:
         work=facts["work"],
         preempted=facts["preempted"],
         ranks=_ranks(facts.get("ranks")),
+        starts_ns=facts.get("starts_ns", {}),
+        phases=facts.get("phases", {}),
     )
 
 

@@ -1,10 +1,12 @@
 """From a run to the baselines it leaves: sessions, and the kernels each test is measured in."""
 
 import statistics
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_rlperf.judge.reference import CLOCK, fit_weights, kernel_ratios
+from pytest_rlperf.judge.starts import start_block, start_key
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.judge.stored_memory import MemoryLevel, memory_level
 from pytest_rlperf.judge.verdicts import Ended
@@ -14,6 +16,7 @@ from pytest_rlperf.measure.planning import WAITS_SHARE
 from pytest_rlperf.model.baseline import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.track import Benchmark
 
@@ -25,12 +28,22 @@ def facts_of(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
 def levels_of(
     stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, Any]
 ) -> dict[str, Level | Ended]:
-    """What each test is held against; tests without a baseline are not in it."""
+    """What each test, and each start that it asks for, is held against; those without a baseline
+    are not in it.
+    """
     return {
-        b.nodeid: level_of(stored[b.nodeid], b.source_hash, facts_of(fingerprint, b.spec.threads))
+        key: level_of(found, b.source_hash, facts_of(fingerprint, b.spec.threads))
         for b in benchmarks
         if b.timed and b.nodeid in stored
+        for key, found in _with_starts(stored[b.nodeid], b.spec)
     }
+
+
+def _with_starts(test: Stored, spec: Spec) -> Iterator[tuple[str, Stored]]:
+    yield test.nodeid, test
+    for name in spec.starts:
+        if name in test.starts:
+            yield start_key(test.nodeid, name), test.starts[name]
 
 
 def memory_levels_of(
@@ -100,7 +113,21 @@ def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
         work=test.blocks[-1].head.work,
         accepted=accepted,
         memory=memory,
+        starts={name: _start(test, name, old, run) for name in test.spec.starts},
     )
+
+
+def _start(test: TestResult, name: str, old: Stored | None, run: RunResult) -> Stored:
+    """As if it were a test of its own; what was accepted of it is told with the test."""
+    alone = replace(
+        test,
+        spec=replace(test.spec, imports=(), first_call=False),
+        blocks=tuple(start_block(block, name) for block in test.blocks),
+        memory=None,
+        extras=(),
+    )
+    stored = _stored(alone, old.starts.get(name) if old else None, run)
+    return replace(stored, accepted=())
 
 
 def _memory(test: TestResult, run: RunResult) -> StoredMemory | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.adoption import uses_benchmark
-from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE
+from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
 from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of
 from pytest_rlperf.model.scaling import JobSize
 from pytest_rlperf.model.spec import Spec
@@ -60,6 +60,24 @@ def size_of(item: pytest.Item, cores: int) -> JobSize | None:
     spec = ranks_of(item)
     crowded = nprocs > cores
     return JobSize(nprocs, spec.scaling, crowded, spec.gate_oversubscribed, spec.timeout)
+
+
+def input_size_of(item: pytest.Item) -> float | None:
+    """Of the test's input, where its marker names several."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get(SIZE_FIXTURE) if callspec else None
+
+
+def family_of(item: pytest.Item) -> str:
+    """The test's name without its size: all sizes of a test share it."""
+    size = input_size_of(item)
+    return item.nodeid if size is None else without_size(item.nodeid, size_id(size))
+
+
+def without_size(nodeid: str, size: str) -> str:
+    name, _, case = nodeid.partition("[")
+    left = re.sub(rf"(^|-){re.escape(size)}(?=-|$)", "", case.removesuffix("]")).lstrip("-")
+    return f"{name}[{left}]" if left else name
 
 
 @dataclass(frozen=True, slots=True)

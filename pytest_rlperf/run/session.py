@@ -209,8 +209,11 @@ def _compared(run: RunResult) -> bool:
 
 def _gates(benchmarks: Sequence[Benchmark]) -> int:
     """Verdicts that share the build's false-alarm budget."""
-    own = sum(b.timed + b.memory * len(JUDGED) for b in benchmarks)
-    return own + efficiencies((b.nodeid, b.size) for b in benchmarks if b.timed)
+    timed = [b for b in benchmarks if b.timed]
+    own = len(timed) + sum(b.memory * len(JUDGED) for b in benchmarks)
+    starts = sum(len(b.spec.starts) for b in timed)
+    exponents = len({b.family for b in timed if b.input_size is not None})
+    return own + starts + exponents + efficiencies((b.nodeid, b.size) for b in timed)
 
 
 def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:

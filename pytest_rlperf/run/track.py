@@ -35,6 +35,8 @@ class Benchmark:
     source_hash: str
     repeat_command: str
     size: JobSize | None = None  # of its jobs; None: it is no MPI test
+    input_size: float | None = None  # None: its marker names no sizes
+    family: str = ""  # its name without the size of its input
     timed: bool = True  # False: it is of its memory only
     memory: bool = False  # its memory is measured
 
@@ -55,6 +57,7 @@ class Track:
     least_blocks: int = 0  # wanted even if it is decided sooner
     plan: Plan | None = None
     seen: Scouted | None = None
+    scouted_ns: tuple[float, ...] = ()  # a call, by side
     scouted_s: float = 0.0  # fixtures and calls of the scout
     spent_s: float = 0.0  # in blocks
     steps: int | None = None
@@ -62,6 +65,7 @@ class Track:
     blocks: list[Block] = field(default_factory=list)
     ratios: list[LogRatios] = field(default_factory=list)
     decision: Decision | None = None
+    held: bool = False  # more blocks are wanted for what is judged beside its time
     ended: Ended | None = None  # why it left the campaign without a decision
     other_work: Ended | None = None  # not comparable; still measured where it is to be saved
     failure: Failure | None = None
@@ -80,7 +84,7 @@ class Track:
             return False
         undecided = self.decision is None or self.decision.outcome is None
         wanted = undecided and self.other_work is None
-        return wanted or len(self.blocks) < self.least_blocks
+        return wanted or self.held or len(self.blocks) < self.least_blocks
 
     @property
     def judged(self) -> tuple[float, ...]:

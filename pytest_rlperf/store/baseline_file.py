@@ -20,7 +20,8 @@ from pytest_rlperf.store.json_file import (
 )
 
 SCHEMA = 2
-"""1: first version. 2: memory, and tests that have nothing else; older files load as they are."""
+"""1: first version. 2: memory, tests that have nothing else, and starts of fresh processes; older
+files load as they are."""
 OLDEST = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
@@ -99,6 +100,7 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
         ],
         "sessions": [_session_as_dict(session) for session in test.sessions],
         "memory": None if test.memory is None else _memory_as_dict(test.memory),
+        "starts": {name: _test_as_dict(start) for name, start in test.starts.items()},
     }
 
 
@@ -141,6 +143,7 @@ def _test_from(nodeid: str, found: Mapping[str, Any]) -> Stored:
             for accepted in found["accepted"]
         ),
         memory=_memory_from(found.get("memory")),
+        starts={name: _test_from(nodeid, s) for name, s in found.get("starts", {}).items()},
     )
 
 
@@ -165,21 +168,30 @@ def _damages(content: Mapping[str, Any]) -> Iterator[str]:
     """Where it has not the shape of the schema; only the first counts."""
     yield from misfits(content, {"module": (str,), "tests": (dict,)}, "")
     for nodeid, test in content["tests"].items():
-        yield from misfits(test, TEST, nodeid)
-        yield from _wrong_numbers(test["work"], f"{nodeid}.work")
-        memory = test.get("memory")
-        if memory is not None:
-            yield from _memory_damages(memory, f"{nodeid}.memory")
-        if memory is not None and not test["sessions"] and not test["weights"]:
-            continue  # a test of memory alone
-        if not _are_weights(test["weights"]):
-            yield f"{nodeid}.weights"
-        if not test["sessions"]:
-            yield f"{nodeid}.sessions"
-        for i, accepted in enumerate(test["accepted"]):
-            yield from misfits(accepted, ACCEPTED, f"{nodeid}.accepted[{i}]")
-        for i, session in enumerate(test["sessions"]):
-            yield from _session_damages(session, test["weights"], f"{nodeid}.sessions[{i}]")
+        yield from _test_damages(test, nodeid)
+
+
+def _test_damages(test: Mapping[str, Any], where: str) -> Iterator[str]:
+    yield from misfits(test, TEST, where)
+    yield from _wrong_numbers(test["work"], f"{where}.work")
+    memory = test.get("memory")
+    if memory is not None:
+        yield from _memory_damages(memory, f"{where}.memory")
+    if memory is not None and not test["sessions"] and not test["weights"]:
+        return  # a test of memory alone
+    if not _are_weights(test["weights"]):
+        yield f"{where}.weights"
+    if not test["sessions"]:
+        yield f"{where}.sessions"
+    for i, accepted in enumerate(test["accepted"]):
+        yield from misfits(accepted, ACCEPTED, f"{where}.accepted[{i}]")
+    for i, session in enumerate(test["sessions"]):
+        yield from _session_damages(session, test["weights"], f"{where}.sessions[{i}]")
+    starts = test.get("starts", {})
+    if not isinstance(starts, dict):
+        yield f"{where}.starts"
+    for name, start in starts.items():
+        yield from _test_damages(start, f"{where}.starts.{name}")
 
 
 def _memory_damages(memory: object, where: str) -> Iterator[str]:

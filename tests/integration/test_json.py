@@ -12,10 +12,12 @@ TOP = {
 }  # fmt: skip
 TEST = {
     "nodeid", "category", "source_hash", "work", "witnesses", "repeat_command", "metrics",
+    "drift", "phases",
 }  # fmt: skip
 METRIC = {
     "name", "unit", "direction", "value", "base_value", "outcome", "change", "low", "high",
-    "threshold", "threshold_abs", "detectable", "severity", "blocks", "head_blocks", "base_blocks",
+    "change_abs", "low_abs", "high_abs", "threshold", "threshold_abs", "detectable", "severity",
+    "blocks", "head_blocks", "base_blocks",
     "block_changes", "label", "reason",
 }  # fmt: skip
 

@@ -16,7 +16,8 @@ from .projects import Ended, Workshop
         (
             "colour='red'",
             "@pytest.mark.rlperf has no keyword 'colour'; it takes category, steps, threshold, "
-            "kpi, threads, waits, warmup, iterations, metadata.",
+            "kpi, threads, waits, warmup, iterations, memory, imports, first_call, sizes, "
+            "metadata.",
         ),
         ("steps=0", "rlperf(steps=0) is not a whole number above 0; correct it."),
         (

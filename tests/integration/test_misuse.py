@@ -17,7 +17,7 @@ SENTENCES = {
     "test_third_call_on_head": "rlperf calls this function many times over; if it raises at a "
     "later call only, give every call fresh state: rlperf.measure(func, setup=...).",
     "test_caught": "the measured function raised and the test caught it, so there is nothing to "
-    "time; measure a call that returns.",
+    "judge; measure a call that returns.",
 }
 
 

@@ -4,6 +4,7 @@ import gc
 import socket
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any, cast
 
 import pytest
@@ -17,6 +18,7 @@ from pytest_rlperf.measure.player import Assignment, Player, counts, own_ns
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import BASE, HEAD
 from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.phases import phase
 from tests.factories import FakeChannel, FakeClock
 
 NODE = "test_a.py::test_a"
@@ -84,6 +86,39 @@ def test_the_wait_for_a_core_is_left_out_of_own_time_and_kept_in_wall_time():
     player(channel, clock).play(Calls(work), None, None)
     assert channel.sent[-1]["own_ns"] == [200] * 3
     assert channel.sent[-1]["wall_ns"] == [1000] * 3
+
+
+def test_the_first_call_is_timed_on_its_own_where_the_plan_asks_for_it():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+    calls: list[int] = []
+
+    def work() -> None:
+        clock.compute(100 if calls else 5000)
+        calls.append(1)
+
+    plan = replace(PLAN, first_call=True)
+    player(channel, clock, plan).play(Calls(work), None, None)
+    assert channel.sent[-1]["starts_ns"] == {"first_call": 5000.0}
+    assert channel.sent[-1]["own_ns"] == [200] * 3
+    assert len(calls) == PLAN.warmup + PLAN.calls * (PLAN.pairs + 1)
+
+
+def test_calls_that_a_test_counts_have_no_other_first_one():
+    plan = replace(PLAN, first_call=True, exact=True)
+    with pytest.raises(FixtureError, match=r"benchmark\.pedantic allows no other than those it"):
+        player(FakeChannel(["go"]), plan=plan).play(Calls(lambda: None), None, None)
+
+
+def test_phases_are_told_with_the_slices():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+
+    def work() -> None:
+        with phase("learn"):
+            clock.compute(75)
+        clock.compute(25)
+
+    player(channel, clock).play(Calls(work), None, None)
+    assert channel.sent[-1]["phases"] == {"learn": pytest.approx(0.75, abs=0.01)}
 
 
 def test_a_side_whose_partner_cannot_play_stands_aside():

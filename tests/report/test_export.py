@@ -61,6 +61,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "first_call_ns": None,
         "ranks": None,
         "drift": None,
+        "phases": [],
         "imported": {"head": {"lib": "/head/lib.py"}},
         "memory": None,
     }
@@ -78,6 +79,9 @@ def test_time_is_a_metric_with_its_verdict_and_its_blocks():
         "change": 0.25,
         "low": 0.24,
         "high": 0.26,
+        "change_abs": None,
+        "low_abs": None,
+        "high_abs": None,
         "threshold": 0.05,
         "threshold_abs": None,
         "detectable": 0.06,

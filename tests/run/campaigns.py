@@ -45,6 +45,8 @@ class Fake:
     work: Mapping[str, float] = field(default_factory=dict)
     scout: State = State.RAN
     spec: Spec = field(default_factory=Spec)
+    size: float | None = None
+    family: str = ""
 
 
 class FakeBlocks:
@@ -127,6 +129,11 @@ class Over:
         return self.results[nodeid].verdict.reason
 
 
+def _benchmark(nodeid: str, test: Fake) -> Benchmark:
+    command = f"pytest {nodeid}"
+    return Benchmark(nodeid, test.spec, "abc", command, input_size=test.size, family=test.family)
+
+
 def run(
     tests: Mapping[str, Fake],
     *,
@@ -138,7 +145,7 @@ def run(
     blocks = FakeBlocks(tests, startup_s, stop_at, kernels=isinstance(partner, Kernels))
     shown: list[Progress] = []
     campaign = Campaign(
-        [Benchmark(nodeid, test.spec, "abc", f"pytest {nodeid}") for nodeid, test in tests.items()],
+        [_benchmark(nodeid, test) for nodeid, test in tests.items()],
         cast(Blocks, blocks),
         partner=partner or BaseRevision(),
         budget=Budget(budget_s, blocks.now, lambda: blocks.now),

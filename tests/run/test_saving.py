@@ -69,6 +69,16 @@ def test_a_test_is_measured_in_the_kernel_that_followed_it_best():
     assert saved(a_run(measured())).weights == {"interpreter": 1.0}
 
 
+def test_starts_that_a_test_asks_for_are_stored_as_tests_of_their_own():
+    blocks = tuple(a_block(100.0 + k, starts_ns={"first_call": 5e6}) for k in range(6))
+    test = measured(blocks=blocks, spec=Spec(first_call=True))
+    stored = saved(a_run(test))
+    (session,) = stored.starts["first_call"].sessions
+    assert session.call_ns == 5e6
+    levels = levels_of({NODE: stored}, [Benchmark(NODE, test.spec, "abc", "")], FINGERPRINT)
+    assert levels.keys() == {NODE, f"{NODE} first_call"}
+
+
 def test_a_test_that_computes_is_never_measured_by_the_clock():
     unsteady = tuple(replace(b, reference=stride_only(k)) for k, b in enumerate(BLOCKS))
     assert saved(a_run(measured(blocks=unsteady))).weights == {"stride": 1.0}

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.run.selection import Scope, selected_scope, source_hash
+from pytest_rlperf.run.selection import Scope, selected_scope, source_hash, without_size
 
 BENCHMARK = """
 def test_one(rlperf):
@@ -84,3 +84,16 @@ def test_another_name_or_place_is_the_same_source(pytester: pytest.Pytester):
     found = hashes(pytester, a=BENCHMARK, b=renamed, c=moved)
     assert len(found) == 3
     assert len(set(found)) == 1
+
+
+@pytest.mark.parametrize(
+    ("nodeid", "family"),
+    [
+        ("test_a.py::test_a[size=10]", "test_a.py::test_a"),
+        ("test_a.py::test_a[nprocs=2-size=10]", "test_a.py::test_a[nprocs=2]"),
+        ("test_a.py::test_a[size=10-list]", "test_a.py::test_a[list]"),
+        ("test_a.py::test_a[size=100]", "test_a.py::test_a[size=100]"),
+    ],
+)
+def test_all_sizes_of_a_test_share_its_name_without_them(nodeid: str, family: str):
+    assert without_size(nodeid, "size=10") == family

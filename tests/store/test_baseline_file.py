@@ -195,3 +195,9 @@ def test_what_is_no_number_is_never_written(tmp_path: Path):
     with pytest.raises(ValueError, match="JSON"):
         write_module(path, "test_a.py", [broken])
     assert (path.read_bytes(), list(tmp_path.iterdir())) == (before, [path])
+
+
+def test_starts_read_back_too(tmp_path: Path):
+    test = a_stored(starts={"first_call": a_stored(weights={"stride": 1.0})})
+    write_module(tmp_path / "test_a.json", "test_a.py", [test])
+    assert read_module(tmp_path / "test_a.json") == {test.nodeid: test}

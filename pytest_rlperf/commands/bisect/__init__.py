@@ -8,7 +8,7 @@ from pytest_rlperf.commands.bisect.history import History
 from pytest_rlperf.commands.bisect.search import Answer, Found, search
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import format_percent, parse_fraction, parse_seconds
-from pytest_rlperf.report.terminal import render_interval
+from pytest_rlperf.report.intervals import render_interval
 
 THRESHOLD = 0.05
 BUDGET_S = 120.0

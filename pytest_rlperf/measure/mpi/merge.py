@@ -25,6 +25,9 @@ def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
     if "kernel_ns" in merged:
         every = [facts["kernel_ns"] for facts in ranks]
         merged["kernel_ns"] = {n: slowest([k[n] for k in every]) for n in merged["kernel_ns"]}
+    if any("phases" in facts for facts in ranks):
+        shares = summed_work([facts.get("phases", {}) for facts in ranks])
+        merged["phases"] = {name: share / len(ranks) for name, share in shares.items()}
     if "communication" in merged:
         merged["ranks"] = {
             "own_ns": [math.fsum(facts["own_ns"]) for facts in ranks],

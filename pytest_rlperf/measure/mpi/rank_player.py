@@ -39,7 +39,7 @@ class RankPlayer(Player):
             if assignment.plan.mode is Mode.CONCURRENT:
                 calls.watch()
             return self._play_block(assignment, assignment.plan, calls, work, steps)
-        seen, result = scout_ranks(calls, self._clock, self._world)
+        seen, result = scout_ranks(calls, self._with_phases(self._clock), self._world)
         exchanges = max(self._world.allgather(calls.exchanges()))
         said = {**seen, "exchanges": exchanges, "work": counts(work, result), "steps": steps}
         self._say("scouted", **said)

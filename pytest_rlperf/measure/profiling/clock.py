@@ -27,6 +27,10 @@ class Readable(Protocol):
     def read_ns(self) -> int: ...
 
 
+def reader_of(clock: Clock) -> Callable[[], int]:
+    return clock.read_ns if isinstance(clock, Readable) else own_time_reader()
+
+
 class Watch(Protocol):
     """Something that watches slices."""
 
@@ -48,8 +52,7 @@ class ProfilingClock:
     def __init__(self, clock: Clock, plan: Plan) -> None:
         self._clock = clock
         self._calls = plan.calls
-        read_ns = clock.read_ns if isinstance(clock, Readable) else own_time_reader()
-        self._watches = _watches(plan, read_ns)
+        self._watches = _watches(plan, reader_of(clock))
         self._slice = -1
 
     @property

@@ -1,0 +1,128 @@
+"""What is judged beside time and memory, as text and as data."""
+
+from typing import Any
+
+from pytest_rlperf.judge.exponent import in_words
+from pytest_rlperf.model.extra import ExtraMetric
+from pytest_rlperf.model.quantity import format_percent, format_time
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Interval, Outcome
+from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.intervals import render_interval
+from pytest_rlperf.report.metric_row import metric_row
+from pytest_rlperf.report.words import WORDS
+
+TITLES = ["", "metric", "change", "95 % interval", "allowed", "base → head", "blocks", "test"]
+PLAIN = frozenset({Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED})
+
+
+def render_extra_table(run: RunResult) -> list[str]:
+    """One line a metric, worst first, then the reasons that numbers do not show."""
+    found = [(extra, test) for test in run.tests if test.failure is None for extra in test.extras]
+    found.sort(key=lambda each: WORST_FIRST.index(each[0].verdict.outcome))
+    table = aligned([TITLES, *(_row(*each) for each in found)]) if found else []
+    return [
+        *table,
+        *(
+            f"{test.nodeid}: {extra.name} {WORDS[extra.verdict.outcome]}: {extra.verdict.reason}"
+            for extra, test in found
+            if extra.verdict.outcome not in PLAIN
+        ),
+    ]
+
+
+def _row(extra: ExtraMetric, test: TestResult) -> list[str]:
+    v = extra.verdict
+    compared = v.outcome in COMPARED
+    return [
+        WORDS[v.outcome],
+        extra.name,
+        _change(extra),
+        _interval(extra),
+        _allowed(extra) if compared else "",
+        render_values_of(extra),
+        str(len(extra.head) or ""),
+        test.nodeid,
+    ]
+
+
+def _change(extra: ExtraMetric) -> str:
+    if extra.amount is not None:
+        return f"{extra.amount.change:+.2f}"
+    return format_percent(extra.verdict.interval.change) if extra.verdict.interval else ""
+
+
+def _interval(extra: ExtraMetric) -> str:
+    if extra.amount is not None:
+        return render_amounts(extra.amount)
+    return render_interval(extra.verdict.interval) if extra.verdict.interval else ""
+
+
+def render_amounts(amount: Interval) -> str:
+    return f"[{amount.low:+.2f}, {amount.high:+.2f}]"
+
+
+def _allowed(extra: ExtraMetric) -> str:
+    if extra.threshold_abs is not None:
+        return f"{extra.threshold_abs:+g}"
+    return format_percent(extra.verdict.threshold) if extra.verdict.threshold else ""
+
+
+def render_values_of(extra: ExtraMetric) -> str:
+    """On both sides."""
+    values = [value for value in (extra.base_value, extra.value) if value is not None]
+    return " → ".join(_value(value, extra) for value in values)
+
+
+def _value(value: float, extra: ExtraMetric) -> str:
+    if not extra.sizes:
+        return format_time(value)
+    words = in_words(value, extra.sizes)
+    return words if "^" in words else f"{value:.2f} {words}"
+
+
+def render_extra_failures(test: TestResult, against: str | None) -> list[str]:
+    """The lines of a failing test: what regressed beside its time."""
+    lines = []
+    for extra in test.extras:
+        v = extra.verdict
+        if v.outcome is Outcome.REGRESSED:
+            severity = f" ({v.severity.value})" if v.severity else ""
+            lines += [
+                f"{WORDS[v.outcome]}{severity}: {extra.name} {_change(extra)} {_interval(extra)} "
+                f"against {against or 'the baseline'}, allowed {_allowed(extra)}",
+                f"  why: {v.reason}",
+                f"  {extra.name}: {render_values_of(extra)}, {_measured_how(extra)}",
+            ]
+    return lines
+
+
+def _measured_how(extra: ExtraMetric) -> str:
+    blocks = f"{len(extra.head)} blocks"
+    return f"{blocks} of sizes {_sizes(extra)}" if extra.sizes else blocks
+
+
+def extra_metric(extra: ExtraMetric) -> dict[str, Any]:
+    """Its row of the machine-readable result."""
+    return metric_row(
+        extra.name,
+        extra.unit,
+        extra.verdict,
+        value=extra.value,
+        base_value=extra.base_value,
+        head=extra.head,
+        base=extra.base,
+        amount=extra.amount,
+        threshold_abs=extra.threshold_abs,
+        label=_label(extra),
+    )
+
+
+def _label(extra: ExtraMetric) -> str | None:
+    if not extra.sizes:
+        return extra.verdict.label
+    return f"sizes {_sizes(extra)}"
+
+
+def _sizes(extra: ExtraMetric) -> str:
+    return ", ".join(f"{size:g}" for size in extra.sizes)

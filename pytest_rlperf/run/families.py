@@ -1,0 +1,126 @@
+"""Tests of one function at several sizes, which together tell how its time grows."""
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from pytest_rlperf.judge.decide import Decision, decide
+from pytest_rlperf.judge.exponent import (
+    ALLOWED,
+    ExponentGate,
+    exponent_metric,
+    slope_blur,
+    slopes,
+)
+from pytest_rlperf.judge.verdicts import Ended
+from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.extra import ExtraMetric
+from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.run.partners import Partner
+from pytest_rlperf.run.track import Track
+
+SHORT_SLICE_NS = 100_000
+"""Beginning and ending a slice, with caches that the other side has filled, took up to 6 µs."""
+
+ByBlock = dict[int, float]
+
+
+@dataclass(slots=True)
+class Family:
+    """The tracks of all sizes of one test, the smallest first."""
+
+    tracks: Sequence[Track]
+    decision: Decision | None = None
+
+    @property
+    def told_with(self) -> Track:
+        """The largest."""
+        return self.tracks[-1]
+
+    def judge(self, partner: Partner, gates: int, exhausted: bool) -> bool:
+        """Whether more blocks are wanted: each of them needs all sizes."""
+        if self._trouble(partner) is not None:
+            return False
+        medians = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.median))
+        totals = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.total))
+        apart = [LogRatios(medians[index], totals[index]) for index in medians]
+        self.decision = decide(apart, self._gate(partner, gates), exhausted)
+        return self.decision.outcome is None
+
+    def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
+        time = self.told_with.decision
+        return exponent_metric(
+            self._sizes,
+            list(self._slopes(_head_times).values()),
+            list(self._slopes(_base_times).values()),
+            self._trouble(partner) or self.decision,
+            largest=time.interval if time else None,
+            scouted_base=self._scouted_base(),
+        )
+
+    def _scouted_base(self) -> float | None:
+        """Where calls of the base are so short beside head's that a slice holds few of them, and
+        its time is mostly that of beginning and ending it, the scouts tell more.
+        """
+        sides = [block.base for track in self.tracks for block in track.blocks]
+        shortest = min((min(side.own_ns) for side in sides if side is not None), default=0)
+        if not 0 < shortest < SHORT_SLICE_NS or any(len(t.scouted_ns) < 2 for t in self.tracks):
+            return None
+        return self._slopes(lambda track: {0: math.log(track.scouted_ns[1])})[0]
+
+    @property
+    def _sizes(self) -> list[float]:
+        return [_size(track) for track in self.tracks]
+
+    def _slopes(self, values: Callable[[Track], ByBlock]) -> ByBlock:
+        return slopes({_size(track): values(track) for track in self.tracks})
+
+    def _gate(self, partner: Partner, gates: int) -> ExponentGate:
+        benchmarks = [track.benchmark for track in self.tracks]
+        blurs = [partner.gate(b.nodeid, b.spec, gates).blur for b in benchmarks]
+        return ExponentGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
+
+    def _trouble(self, partner: Partner) -> Ended | None:
+        """Why there is nothing to compare."""
+        for track in self.tracks:
+            if cause := _trouble(track, partner):
+                return Ended(cause.outcome, f"size {_size(track):g}: {cause.reason}")
+        return None
+
+
+def families(tracks: Iterable[Track]) -> list[Family]:
+    """Of all tests with a size; one that was selected alone tells nothing."""
+    found: dict[str, list[Track]] = {}
+    for track in tracks:
+        if track.benchmark.input_size is not None:
+            found.setdefault(track.benchmark.family, []).append(track)
+    return [Family(sorted(each, key=_size)) for each in found.values() if len(each) > 1]
+
+
+def _size(track: Track) -> float:
+    assert track.benchmark.input_size is not None
+    return track.benchmark.input_size
+
+
+def _ratios(track: Track, which: Callable[[LogRatios], float]) -> ByBlock:
+    pairs = zip(track.blocks, track.ratios, strict=True)
+    return {block.index: which(ratios) for block, ratios in pairs}
+
+
+def _head_times(track: Track) -> ByBlock:
+    return {block.index: math.log(block.head.call_ns) for block in track.blocks}
+
+
+def _base_times(track: Track) -> ByBlock:
+    return {b.index: math.log(b.base.call_ns) for b in track.blocks if b.base is not None}
+
+
+def _trouble(track: Track, partner: Partner) -> Ended | None:
+    if track.failure is not None:
+        return Ended(Outcome.NO_BASELINE, "it failed")
+    if track.skipped is not None:
+        return Ended(Outcome.NO_BASELINE, "it was skipped")
+    ended = track.ended or track.other_work
+    if ended is None and not partner.judges(track.benchmark.nodeid):
+        return Ended(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+    return ended

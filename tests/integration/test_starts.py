@@ -1,0 +1,104 @@
+"""`imports=` and `first_call=`: metrics of fresh processes, against a revision and stored.
+
+Imports take real time, so theirs differ by a factor that no noise can bridge.
+"""
+
+import pytest
+
+from .projects import Ended, Workshop
+from .stored import COARSE, compare, save, stored
+
+LIBRARY = """
+from fakeclock import tick
+
+MS = 1_000_000
+_cache = []
+
+def work():
+    if not _cache:
+        _cache.append(1)
+        tick({compiling} * MS)
+    tick(1 * MS)
+"""
+
+HEAVY = """
+import time
+
+begun = time.process_time()
+while time.process_time() < begun + {seconds}:
+    pass
+"""
+
+TESTS = """
+import lib
+import pytest
+
+@pytest.mark.rlperf(first_call=True, iterations=10)
+def test_work(rlperf):
+    rlperf(lib.work)
+
+@pytest.mark.rlperf(imports="heavy", iterations=10)
+def test_import(rlperf):
+    rlperf(lib.work)
+
+@pytest.mark.rlperf(imports="missing_library", iterations=10)
+def test_missing(rlperf):
+    rlperf(lib.work)
+"""
+
+
+def files(compiling: int, seconds: float, tests: str = TESTS) -> dict[str, str]:
+    return {
+        "lib.py": LIBRARY.format(compiling=compiling),
+        "heavy.py": HEAVY.format(seconds=seconds),
+        "tests/test_perf.py": tests,
+    }
+
+
+@pytest.fixture(scope="module")
+def started(workshop: Workshop) -> Ended:
+    project = workshop.project("starts", files(20, 0.01), files(40, 0.4))
+    return project.measure()
+
+
+def test_the_first_call_is_judged_apart_from_the_others(started: Ended):
+    assert started.outcomes["test_work"] == "unchanged"
+    metric = started.metric("test_work", "first_call")
+    assert metric["outcome"] == "regressed"
+    assert metric["base_value"] == pytest.approx(21e6, rel=0.01)
+    assert metric["value"] == pytest.approx(41e6, rel=0.01)
+    assert metric["change"] == pytest.approx(41 / 21 - 1, abs=0.01)
+
+
+def test_an_import_is_judged_in_processes_of_its_own(started: Ended):
+    assert started.outcomes["test_import"] == "unchanged"
+    metric = started.metric("test_import", "import_time")
+    assert metric["outcome"] == "regressed"
+    assert metric["value"] > 0.3e9
+    assert metric["change"] > 1.0
+    assert metric["blocks"] == len(metric["head_blocks"]) == len(metric["base_blocks"])
+
+
+def test_the_failure_tells_what_became_slower(started: Ended):
+    shown = started.section("test_work")
+    assert "REGRESSED (high): first_call +95.2 %" in shown
+    assert "first_call: 21 ms → 41 ms" in shown
+
+
+def test_a_module_that_is_not_there_fails_the_test_in_one_line(started: Ended):
+    assert started.outcomes["test_missing"] == "failed"
+    (line,) = [x for x in started.text.splitlines() if x.startswith("FAILED") and "missing" in x]
+    assert "imports=missing_library cannot be timed in a fresh process" in line
+
+
+def test_a_stored_start_is_compared_with(workshop: Workshop):
+    tests = TESTS.replace('imports="missing_library"', "steps=10")
+    project = workshop.project("stored-starts", files(20, 0.01, tests))
+    assert save(project).code == 0
+    assert stored(project)["test_work"]["starts"].keys() == {"first_call"}
+    project.write({"lib.py": LIBRARY.format(compiling=2000)})
+    ended = compare(project, "-k", "work")
+    assert ended.metric("test_work")["outcome"] == "unchanged"
+    metric = ended.metric("test_work", "first_call")
+    assert metric["outcome"] == "regressed"
+    assert metric["threshold"] == float(COARSE.partition("=")[2][:-1]) / 100
