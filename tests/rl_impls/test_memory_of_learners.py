@@ -9,7 +9,7 @@ import pytest
 
 from rl_impls.tabular import GPUQLearning, MemoryOptimizedQLearning, SparseQLearning
 from rl_impls.tabular.memory import COLLECT_EVERY_STEPS
-from tests.rl_impls.figures.memory import ALLOWED_PART, dense_bytes, sparse_bytes
+from tests.perf.figures.memory import ALLOWED_PART, dense_bytes, sparse_bytes
 
 
 def test_a_sparse_table_of_ten_million_states_takes_less_than_a_tenth_of_a_dense_one():

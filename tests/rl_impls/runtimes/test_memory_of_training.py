@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.rl_impls.figures.memory import ALLOWED_BYTES, NAMES, peaks_of_training
+from tests.perf.figures.memory import ALLOWED_BYTES, NAMES, peaks_of_training
 
 
 @pytest.mark.parametrize("name", NAMES)

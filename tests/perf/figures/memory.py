@@ -1,4 +1,4 @@
-"""`python -m tests.rl_impls.figures.memory`: what training and a sparse table take."""
+"""`python -m tests.perf.figures.memory`: what training and a sparse table take."""
 
 import subprocess
 import sys
@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from rl_impls.tabular import SparseQLearning
-from tests.rl_impls.figures.machine import circumstances
+from tests.perf.figures.machine import circumstances
 
 N_STEPS = 1_000_000
 NAMES = ("sparse", "compiled")

@@ -1,4 +1,4 @@
-"""`python -m tests.rl_impls.runtimes.efficiency [ROUNDS]`: what parallel training costs.
+"""`python -m tests.perf.figures.efficiency [ROUNDS]`: what parallel training costs.
 
 Each round trains in two processes that share their table (parallel), in two that know nothing of
 each other (apart), and in one of the latter alone, in random order. All processes live from the
@@ -23,7 +23,7 @@ from rl_impls.runtimes import SerialRuntime
 from rl_impls.runtimes.parallel import SPAWNING, ParallelRuntime
 from rl_impls.tabular import QLearner
 from rl_impls.tabular.evaluate import evaluate
-from tests.rl_impls.figures.machine import circumstances
+from tests.perf.figures.machine import circumstances
 from tests.rl_impls.runtimes.games import player, tictactoe
 
 AGENT = "compiled"
@@ -118,7 +118,7 @@ def _played(learner: QLearner) -> str:
 def main(argv: list[str]) -> None:
     n_rounds = int(argv[0]) if argv else 25
     print(
-        f"{circumstances()}\npython -m tests.rl_impls.runtimes.efficiency {n_rounds}: {AGENT}, "
+        f"{circumstances()}\npython -m tests.perf.figures.efficiency {n_rounds}: {AGENT}, "
         f"{N_PROCESSES} processes, {N_STEPS:,} steps a round, wall time"
     )
     singles = [start_single(seed) for seed in range(N_PROCESSES)]

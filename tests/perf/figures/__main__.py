@@ -1,4 +1,4 @@
-"""`python -m tests.rl_impls.figures [ROUNDS]`: ratios of speed, interleaved in one run.
+"""`python -m tests.perf.figures [ROUNDS]`: ratios of speed, interleaved in one run.
 
 Every round runs all contestants once, in random order; a ratio is the median over rounds of the
 ratio inside a round, so that a slow minute hits both its sides.
@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from statistics import median
 
-from tests.rl_impls.figures.contestants import (
+from tests.perf.figures.contestants import (
     FLAGS,
     Run,
     build_c,
@@ -21,7 +21,7 @@ from tests.rl_impls.figures.contestants import (
     run_compiled,
     run_learner,
 )  # fmt: skip
-from tests.rl_impls.figures.machine import circumstances
+from tests.perf.figures.machine import circumstances
 
 N_COMPILED = 10_000_000
 N_BATCHED = 1_000_000
@@ -83,7 +83,7 @@ def render(rounds: list[dict[str, Run]]) -> str:
 def main(argv: list[str]) -> None:
     n_rounds = int(argv[0]) if argv else 7
     print(
-        f"{circumstances()}, gcc {' '.join(FLAGS)}\npython -m tests.rl_impls.figures {n_rounds}: "
+        f"{circumstances()}, gcc {' '.join(FLAGS)}\npython -m tests.perf.figures {n_rounds}: "
         f"medians of {n_rounds} rounds, CPU time"
     )
     with tempfile.TemporaryDirectory() as folder:
