@@ -176,7 +176,7 @@ class Player:
                 judged=wall_time if plan.wall else own_time,
                 apart_ns=plan.calls * overhead_ns,
             )
-        profiling = ProfilingClock(clock, plan) if plan.profile else None
+        profiling = ProfilingClock(clock, plan, self._reader()) if plan.profile else None
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
@@ -217,9 +217,12 @@ class Player:
         return found
 
     def _with_phases(self, clock: Clock) -> PhaseClock:
+        return PhaseClock(clock, self._reader())
+
+    def _reader(self) -> Callable[[], int]:
         if self._read_ns is None:
             self._read_ns = reader_of(self._clock)
-        return PhaseClock(clock, self._read_ns)
+        return self._read_ns
 
     def _clock_of(self, assignment: Assignment, plan: Plan, calls: Measured) -> Clock:
         if not isinstance(self._clock, SystemClock):

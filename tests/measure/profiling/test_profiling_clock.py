@@ -38,7 +38,7 @@ def learn() -> int:
 def watched(func: Any, pairs: int = 3, **how: Any) -> dict[str, Any]:
     how = {"profile": Profiling.FUNCTIONS, **how}
     plan = Plan(Mode.SLICED, calls=2, pairs=pairs, warmup=0, **how)
-    clock, calls = ProfilingClock(CLOCK, plan), Calls(func)
+    clock, calls = ProfilingClock(CLOCK, plan, CLOCK.read_ns), Calls(func)
     for _ in range(pairs):
         calls.timed(plan.calls, clock)
     return clock.facts()
