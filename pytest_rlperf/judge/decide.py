@@ -126,6 +126,22 @@ class Gate:
 
 
 @dataclass(frozen=True, slots=True)
+class DifferenceGate(Gate):
+    """Blocks are differences in the unit of the metric, and so is `threshold`."""
+
+    @property
+    def limit(self) -> float:
+        return self.threshold
+
+    @property
+    def improved_limit(self) -> float:
+        return -self.threshold
+
+    def change(self, apart: float) -> float:
+        return apart
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Where a test stands after `blocks` blocks."""
 

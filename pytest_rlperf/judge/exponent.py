@@ -9,9 +9,8 @@ holds all sizes gives one difference, and blocks are judged as those of time are
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 
-from pytest_rlperf.judge.decide import Decision, Gate
+from pytest_rlperf.judge.decide import Decision
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.model.extra import EXPONENT, ExtraMetric
 from pytest_rlperf.model.verdict import Interval, Outcome, Severity, Verdict
@@ -25,22 +24,6 @@ HIGH_ABOVE = 0.5
 
 NEAR = 0.1
 """An exponent is called by the name of a law that lies no further away."""
-
-
-@dataclass(frozen=True, slots=True)
-class ExponentGate(Gate):
-    """Blocks are differences of exponents, and so is `threshold`."""
-
-    @property
-    def limit(self) -> float:
-        return self.threshold
-
-    @property
-    def improved_limit(self) -> float:
-        return -self.threshold
-
-    def change(self, apart: float) -> float:
-        return apart
 
 
 def slope_weights(sizes: Sequence[float]) -> list[float]:

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from pytest_rlperf.judge.decide import Decision, Gate, decide
+from pytest_rlperf.judge.decide import Decision, DifferenceGate, decide
 from pytest_rlperf.judge.estimate import estimate
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.model.block import LEAST_BLOCKS
@@ -37,19 +37,8 @@ class Apart:
 
 
 @dataclass(frozen=True, slots=True)
-class SizeGate(Gate):
+class SizeGate(DifferenceGate):
     """Blocks are differences in bytes, and `threshold` is the number of bytes allowed."""
-
-    @property
-    def limit(self) -> float:
-        return self.threshold
-
-    @property
-    def improved_limit(self) -> float:
-        return -self.threshold
-
-    def change(self, apart: float) -> float:
-        return apart
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -4,10 +4,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from pytest_rlperf.judge.decide import Decision, decide
+from pytest_rlperf.judge.decide import Decision, DifferenceGate, decide
 from pytest_rlperf.judge.exponent import (
     ALLOWED,
-    ExponentGate,
     exponent_metric,
     slope_blur,
     slopes,
@@ -75,10 +74,10 @@ class Family:
     def _slopes(self, values: Callable[[Track], ByBlock]) -> ByBlock:
         return slopes({_size(track): values(track) for track in self.tracks})
 
-    def _gate(self, partner: Partner, gates: int) -> ExponentGate:
+    def _gate(self, partner: Partner, gates: int) -> DifferenceGate:
         benchmarks = [track.benchmark for track in self.tracks]
         blurs = [partner.gate(b.nodeid, b.spec, gates).blur for b in benchmarks]
-        return ExponentGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
+        return DifferenceGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
 
     def _trouble(self, partner: Partner) -> Ended | None:
         """Why there is nothing to compare."""

@@ -8,10 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.judge.decide import Decision, decide
+from pytest_rlperf.judge.decide import Decision, DifferenceGate, decide
 from pytest_rlperf.judge.exponent import (
     ALLOWED,
-    ExponentGate,
     exponent_metric,
     in_words,
     slope_blur,
@@ -96,7 +95,7 @@ def test_where_log_n_hardly_grows_it_is_not_named():
 
 def metric(change: float, largest: Interval | None = SLOWER, blocks: int = 40) -> ExtraMetric:
     apart = noisy_ratios(random.Random(1), blocks, change, 0.01)
-    found = decide(apart, ExponentGate(ALLOWED), exhausted=True)
+    found = decide(apart, DifferenceGate(ALLOWED), exhausted=True)
     head = [each.median for each in apart]
     return exponent_metric(SIZES, head, [0.0] * blocks, found, largest=largest)
 
@@ -155,7 +154,7 @@ def test_nothing_measured_is_told_as_such():
 
 def test_where_the_base_is_too_fast_for_its_slices_the_scouts_tell_its_exponent():
     apart = noisy_ratios(random.Random(1), 20, 0.3, 0.01)
-    found = decide(apart, ExponentGate(ALLOWED))
+    found = decide(apart, DifferenceGate(ALLOWED))
     metric = exponent_metric(
         SIZES, [1.0] * 20, [0.7] * 20, found, largest=SLOWER, scouted_base=0.02
     )
