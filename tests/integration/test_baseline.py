@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.model.quantity import format_rate, format_time
+from pytest_rlperf.store.baseline_file import SCHEMA
 
 from .projects import Ended, Project, Workshop
 from .stored import TESTS, baseline_file, compare, library, new_project
@@ -131,7 +132,7 @@ def test_a_damaged_file_ends_the_run_before_it_measures_and_is_left_as_it_is(
 ):
     good = path.read_text()
     content = json.loads(good)
-    bad = good[:1000] if damage == "truncated" else json.dumps({**content, "schema": 2})
+    bad = good[:1000] if damage == "truncated" else json.dumps({**content, "schema": SCHEMA + 1})
     path.write_text(bad)
     ended = project.refuse("--rlperf", *option)
     left = path.read_text()
