@@ -3,9 +3,9 @@
 Looks at 5, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is
 *suspected* when the one-sided 99 % lower bound of its interval lies above the threshold, and called
 only when half as many blocks more (ten at least), which had no part in raising the suspicion, say
-so too; a change that is plain to see is called after five, with a quarter of the confirmation level
-spent on that look. A test passes when the 99 % upper bound lies below the threshold, and the sums
-do not contradict.
+so too, and the interval of all blocks, which is what is shown, agrees; a change that is plain to
+see is called after five, with a quarter of the confirmation level spent on that look. A test passes
+when the 99 % upper bound lies below the threshold, and the sums do not contradict.
 
 False alarms: a change of exactly the threshold raises a suspicion in 1 % of looks (up to 1.8 % in
 resamplings of measured, heavy-tailed blocks), and fresh blocks, being independent, confirm it with

@@ -8,18 +8,18 @@ import pytest
 from pytest_rlperf.model.profile import Function
 from pytest_rlperf.run.profile_facts import Places, side_profile
 
-PLACES = Places(Path("/work/tree"), ("/work/tree", "/env/lib", "/env/lib/site-packages", ""))
+PLACES = Places(Path("/project/tree"), ("/project/tree", "/env/lib", "/env/lib/site-packages", ""))
 
 
 @pytest.mark.parametrize(
     ("file", "short"),
     [
-        ("/work/tree/lib/agent.py", "lib/agent.py"),
+        ("/project/tree/lib/agent.py", "lib/agent.py"),
         ("/env/lib/site-packages/numpy/core.py", "numpy/core.py"),
         ("/env/lib/copy.py", "copy.py"),
         ("<string>", "<string>"),
         ("/elsewhere/a.py", "/elsewhere/a.py"),
-        ("/work/tree2/a.py", "/work/tree2/a.py"),
+        ("/project/tree2/a.py", "/project/tree2/a.py"),
     ],
 )
 def test_a_file_is_named_from_the_folder_it_is_imported_from(file: str, short: str):
@@ -27,8 +27,8 @@ def test_a_file_is_named_from_the_folder_it_is_imported_from(file: str, short: s
 
 
 def test_an_environment_inside_of_the_tree_is_not_the_project():
-    assert PLACES.is_project(("/work/tree/lib/agent.py", "f"))
-    assert not PLACES.is_project(("/work/tree/.venv/lib/site-packages/numpy/core.py", "f"))
+    assert PLACES.is_project(("/project/tree/lib/agent.py", "f"))
+    assert not PLACES.is_project(("/project/tree/.venv/lib/site-packages/numpy/core.py", "f"))
 
 
 def entry(file: str, name: str, ns: float, **fields: Any) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def entry(file: str, name: str, ns: float, **fields: Any) -> dict[str, Any]:
     return {"function": [file, name], "typical_ns": ns, **plain, **fields}
 
 
-LEARN, SORT = "/work/tree/agent.py", "/env/lib/site-packages/numpy/core.py"
+LEARN, SORT = "/project/tree/agent.py", "/env/lib/site-packages/numpy/core.py"
 
 
 def profile(*functions: dict[str, Any]) -> Any:
