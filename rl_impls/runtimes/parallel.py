@@ -8,7 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from multiprocessing import connection, resource_tracker
@@ -139,13 +139,16 @@ class ParallelRuntime:
         check_count("steps", n_steps)
         if not self._members:
             raise SettingError("no process is running: train inside `with ParallelRuntime(...)`.")
+        begin = self._board.progress()[0]  # before anybody can have begun
         self._board.ask_for(n_steps)
         for member in self._members:
             try:
                 member.pipe.send(GO)
             except BrokenPipeError:
                 member.answer()  # tells how it died
-        return self._gather(tick)
+        return self._gather(
+            None if tick is None else lambda: tick(self._board.progress()[0] - begin)
+        )
 
     def learner(self) -> QLearner:
         with self._board.locked():
@@ -187,9 +190,8 @@ class ParallelRuntime:
                 parent=os.getpid(),
             )
 
-    def _gather(self, tick: Tick | None) -> Training:
+    def _gather(self, tick: Callable[[], None] | None) -> Training:
         """What all workers did, when each has said so. A dead one's pipe is at its end."""
-        begin = self._board.progress()[0]
         busy = {member.pipe: member for member in self._members}
         done = Training(0, 0, 0.0)
         while busy:
@@ -197,7 +199,7 @@ class ParallelRuntime:
                 assert isinstance(pipe, Connection)
                 done = done + busy.pop(pipe).answer().training
             if tick is not None:
-                tick(self._board.progress()[0] - begin)
+                tick()
         return done
 
 

@@ -58,10 +58,11 @@ def first_slower(clock: FakeClock, first_ns: int, call_ns: int) -> Callable[[], 
 
 
 @pytest.mark.parametrize("call_ns", [100, 50 * US, 3 * MS, 500 * MS])
-def test_the_first_call_is_told_apart_from_the_others(call_ns: int):
+@pytest.mark.parametrize("first_ns", [700 * MS, 5 * S])
+def test_the_first_call_is_told_apart_from_the_others(call_ns: int, first_ns: int):
     clock = FakeClock()
-    seen, result = scout(Calls(first_slower(clock, 700 * MS, call_ns)), clock)
-    assert seen["first_ns"] == 700 * MS
+    seen, result = scout(Calls(first_slower(clock, first_ns, call_ns)), clock)
+    assert seen["first_ns"] == first_ns
     assert seen["call_ns"] == call_ns
     assert result == 42
 
