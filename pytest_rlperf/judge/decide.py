@@ -59,7 +59,7 @@ class Apart(Protocol):
     pair, and by the sums."""
 
     @property
-    def median(self) -> float: ...
+    def typical(self) -> float: ...
 
     @property
     def total(self) -> float: ...
@@ -182,12 +182,12 @@ def by_sums(blocks: Sequence[Apart], gate: Gate) -> bool:
     """Whether the sums tell another story than the typical pair, beyond noise and by an amount
     that matters. They do when only some of the calls became slower: then the sums are right.
     """
-    apart = estimate([b.total - b.median for b in blocks])
+    apart = estimate([b.total - b.typical for b in blocks])
     return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
 
 
 def _estimate(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Estimate:
-    found = estimate([b.total if sums else b.median for b in blocks])
+    found = estimate([b.total if sums else b.typical for b in blocks])
     return replace(found, blur=gate.blur)
 
 

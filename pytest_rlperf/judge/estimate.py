@@ -22,18 +22,42 @@ from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios
 
 TRIMMED_SHARE = 1 / 6
 """Cut from each end: one block of six, two of twelve."""
+OUTER_PART = 3
+"""A third of a block's pairs at each end is left out: they may be disturbed."""
+ENOUGH_FOR_NEIGHBOURS = 8
+
+Pair = tuple[float, float]  # head's time and the partner's
 
 
 def log_ratios(block: Block) -> LogRatios:
-    """The median resists disturbed slices; only the sums see a slowdown of some calls."""
+    """The typical pairs resist disturbed slices; only the sums see a slowdown of a few calls."""
     assert block.base is not None
     return paired(block.head.own_ns, block.base.own_ns)
 
 
 def paired(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
     """The log-ratios of slices that were played in pairs."""
-    pairs = [math.log(h / p) for h, p in zip(head, partner, strict=True)]
-    return LogRatios(statistics.median(pairs), math.log(sum(head) / sum(partner)))
+    pairs = list(zip(head, partner, strict=True))
+    return LogRatios(_log_ratio(_typical(pairs)), _log_ratio(pairs))
+
+
+def _typical(pairs: Sequence[Pair]) -> list[Pair]:
+    """The middle of neighbours taken together. Where every second call does more, the median
+    of single pairs would lie anywhere between those that do and those that do not.
+    """
+    if len(pairs) >= ENOUGH_FOR_NEIGHBOURS:
+        pairs = [_together(pairs[i : i + 2]) for i in range(0, len(pairs), 2)]
+    cut = len(pairs) // OUTER_PART
+    return sorted(pairs, key=lambda pair: pair[0] / pair[1])[cut : len(pairs) - cut]
+
+
+def _together(pairs: Sequence[Pair]) -> Pair:
+    return sum(head for head, _ in pairs), sum(partner for _, partner in pairs)
+
+
+def _log_ratio(pairs: Sequence[Pair]) -> float:
+    head, partner = _together(pairs)
+    return math.log(head / partner)
 
 
 @dataclass(frozen=True, slots=True)

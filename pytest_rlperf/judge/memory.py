@@ -29,11 +29,11 @@ SHOWN = Verdict(Outcome.SHOWN, "not judged")
 class Apart:
     """Head's size less the base's, of one process each."""
 
-    median: float
+    typical: float
 
     @property
     def total(self) -> float:
-        return self.median
+        return self.typical
 
 
 @dataclass(frozen=True, slots=True)

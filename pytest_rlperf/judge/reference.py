@@ -36,7 +36,7 @@ def kernel_ratios(block: Block) -> dict[str, LogRatios]:
 def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
     """The log-ratio to the weighted mix: a weighted geometric mean of kernels is the unit."""
     return LogRatios(
-        sum(weight * ratios[name].median for name, weight in weights.items()),
+        sum(weight * ratios[name].typical for name, weight in weights.items()),
         sum(weight * ratios[name].total for name, weight in weights.items()),
     )
 
@@ -65,10 +65,10 @@ def _telling(blocks: Sequence[KernelRatios], names: Sequence[str]) -> Sequence[K
     test itself had good or bad luck, which says nothing about kernels, and would favour whichever
     happened to be off the other way.
     """
-    centres = {name: statistics.median(block[name].median for block in blocks) for name in names}
+    centres = {name: statistics.median(block[name].typical for block in blocks) for name in names}
 
     def own_luck(block: KernelRatios) -> float:
-        apart = [block[name].median - centre for name, centre in centres.items()]
+        apart = [block[name].typical - centre for name, centre in centres.items()]
         return max(min(apart), -max(apart))
 
     kept = [block for block in blocks if own_luck(block) < WILD]
@@ -79,4 +79,4 @@ def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
     """Of the ratio to a mix, over blocks. Not trimmed: blocks in which the mix did not follow the
     test through a disturbance are what it is asked for.
     """
-    return statistics.stdev(combined(block, weights).median for block in blocks)
+    return statistics.stdev(combined(block, weights).typical for block in blocks)

@@ -49,7 +49,7 @@ class Level:
     def apart(self, ratios: Mapping[str, LogRatios]) -> LogRatios:
         """How far a block lies above it."""
         found = combined(ratios, self.weights)
-        return LogRatios(found.median - self.at.median, found.total - self.at.total)
+        return LogRatios(found.typical - self.at.typical, found.total - self.at.total)
 
 
 def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
@@ -111,7 +111,7 @@ def _labels(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
 def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRatios:
     means = [_session_level(session, weights) for session in sessions]
     return LogRatios(
-        statistics.fmean(level.median for level in means),
+        statistics.fmean(level.typical for level in means),
         statistics.fmean(level.total for level in means),
     )
 
@@ -119,17 +119,17 @@ def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRati
 def _session_level(session: Session, weights: Mapping[str, float]) -> LogRatios:
     blocks = [combined(block, weights) for block in session.blocks]
     return LogRatios(
-        estimate([block.median for block in blocks]).mean,
+        estimate([block.typical for block in blocks]).mean,
         estimate([block.total for block in blocks]).mean,
     )
 
 
 def _blur(sessions: Sequence[Session], weights: Mapping[str, float]) -> float:
     """What sessions differ by enters twice: in the stored ones' mean, and in the run of now."""
-    levels = [_session_level(session, weights).median for session in sessions]
+    levels = [_session_level(session, weights).typical for session in sessions]
     number = len(levels)
     blocks = [combined(block, weights) for session in sessions for block in session.blocks]
-    within = estimate([block.median for block in blocks]).error
+    within = estimate([block.typical for block in blocks]).error
     tracking = TRACKING_SHARE * within * math.sqrt(len(blocks))
     apart = statistics.stdev(levels) if number >= ENOUGH_SESSIONS else tracking
     return math.hypot(max(SESSION_SPREAD, apart) * math.sqrt(1 + 1 / number), within)

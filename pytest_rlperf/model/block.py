@@ -68,7 +68,7 @@ class Reference:
 class LogRatios:
     """One block: log of head's time over the partner's, by the typical pair and by the sums."""
 
-    median: float
+    typical: float
     total: float
 
 

@@ -90,7 +90,7 @@ class Track:
     def judged(self) -> tuple[float, ...]:
         """The ratio of each block that its decision rests on."""
         sums = self.decision is not None and self.decision.by_sums
-        return tuple(ratios.total if sums else ratios.median for ratios in self.ratios)
+        return tuple(ratios.total if sums else ratios.typical for ratios in self.ratios)
 
     def expected_s(self, plan: Plan) -> float:
         """What a block of this plan should take; fixtures are made anew in it."""

@@ -60,7 +60,7 @@ MEMORY: Shape = {
     "repeats": (int,),
     "values": (dict,),
 }
-COLUMNS: Shape = {"median": (list,), "total": (list,)}
+COLUMNS: Shape = {"typical": (list,), "total": (list,)}
 """A field that is not among these is somebody's note, and is not read."""
 
 
@@ -122,7 +122,7 @@ def _session_as_dict(session: Session) -> dict[str, Any]:
 
 def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str, list[float]]:
     return {
-        "median": [round(block[kernel].median, DIGITS) for block in blocks],
+        "typical": [round(block[kernel].typical, DIGITS) for block in blocks],
         "total": [round(block[kernel].total, DIGITS) for block in blocks],
     }
 
@@ -156,9 +156,9 @@ def _memory_from(found: Mapping[str, Any] | None) -> StoredMemory | None:
 
 def _session_from(found: Mapping[str, Any]) -> Session:
     columns = found["blocks"]
-    number = len(next(iter(columns.values()))["median"])
+    number = len(next(iter(columns.values()))["typical"])
     blocks = tuple(
-        {name: LogRatios(c["median"][i], c["total"][i]) for name, c in columns.items()}
+        {name: LogRatios(c["typical"][i], c["total"][i]) for name, c in columns.items()}
         for i in range(number)
     )
     return Session(**{**{name: found[name] for name in SESSION}, "blocks": blocks})

@@ -94,7 +94,7 @@ def test_a_session_holds_ratios_to_the_kernels_with_the_facts_they_rest_on(first
     assert session["call_ns"] == pytest.approx(1e6, rel=0.002)
     assert session["facts"]["threads"] == session["facts"]["kernels"] == 1
     assert {"interpreter", "compiled", "stride", "clock"} <= session["blocks"].keys()
-    assert {len(column["median"]) for column in session["blocks"].values()} == {3}
+    assert {len(column["typical"]) for column in session["blocks"].values()} == {3}
 
 
 def test_a_baseline_names_the_kernels_that_a_test_is_measured_in(first: Saved):

@@ -191,14 +191,14 @@ def test_sums_that_agree_leave_the_judgement_to_the_median():
 @pytest.mark.parametrize(("share", "matters"), [(0.8, False), (-0.8, False), (1.2, True)])
 def test_a_disagreement_counts_only_where_it_matters_to_the_verdict(share: float, matters: bool):
     apart = share * MATTERS * GATE.limit
-    drawn = [LogRatios(b.median, b.median + apart) for b in blocks(0.0)]
+    drawn = [LogRatios(b.typical, b.typical + apart) for b in blocks(0.0)]
     assert by_sums(drawn, GATE) == matters
     assert not by_sums(drawn, Gate(threshold=10 * GATE.threshold))
 
 
 def test_a_disagreement_within_noise_does_not_count():
     rng = random.Random(1)
-    drawn = [LogRatios(b.median, b.median + rng.gauss(0.02, 0.2)) for b in blocks(0.0, 12)]
+    drawn = [LogRatios(b.typical, b.typical + rng.gauss(0.02, 0.2)) for b in blocks(0.0, 12)]
     assert not by_sums(drawn, GATE)
 
 

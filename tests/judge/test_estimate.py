@@ -111,23 +111,46 @@ def test_the_one_percent_limit_is_missed_in_one_percent(
     assert min(too_high, too_low) > 0  # an interval that never misses is wider than it claims
 
 
-def test_an_evenly_slower_head_shows_in_the_median_and_in_the_sums():
+def test_an_evenly_slower_head_shows_in_the_typical_pairs_and_in_the_sums():
     slower = [110, 220, 330, 440]
     found = log_ratios(block(slower, [100, 200, 300, 400]))
-    assert found.median == pytest.approx(math.log(1.1))
+    assert found.typical == pytest.approx(math.log(1.1))
     assert found.total == pytest.approx(math.log(1.1))
 
 
-def test_a_slowdown_in_every_fourth_slice_is_seen_by_the_sums_alone():
-    found = log_ratios(block([100, 100, 100, 150] * 10, [100] * 40))
-    assert found.median == 0
+@pytest.mark.parametrize("every", [1, 2, 4])
+@pytest.mark.parametrize("pairs", [8, 32, 64])
+def test_a_slowdown_in_every_few_slices_is_seen_by_the_typical_pairs_too(every: int, pairs: int):
+    head = ([100] * (every - 1) + [100 + 10 * every]) * (pairs // every)
+    found = log_ratios(block(head, [100] * pairs))
+    assert found.typical == found.total == pytest.approx(math.log(1.1))
+
+
+def test_a_slowdown_in_every_eighth_slice_is_seen_by_the_sums_alone():
+    found = log_ratios(block(([100] * 7 + [200]) * 5, [100] * 40))
+    assert found.typical == 0
     assert found.total == pytest.approx(math.log(1.125))
 
 
-def test_one_disturbed_slice_moves_the_sums_and_leaves_the_median_alone():
-    found = log_ratios(block([100] * 39 + [10_000], [100] * 40))
-    assert found.median == 0
-    assert found.total == pytest.approx(math.log(3.475))
+@pytest.mark.parametrize("pairs", [4, 5, 9, 40])
+def test_one_disturbed_slice_moves_the_sums_and_leaves_the_typical_pairs_alone(pairs: int):
+    found = log_ratios(block([100] * (pairs - 1) + [10_000], [100] * pairs))
+    assert found.typical == 0
+    assert found.total > math.log(3)
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 10**9), st.integers(1, 10**9)), min_size=1, max_size=64),
+    st.integers(2, 50),
+)
+def test_a_head_that_is_slower_by_a_factor_reads_that_much_higher(pairs, factor):
+    head, base = zip(*pairs, strict=True)
+    found, slower = (
+        log_ratios(block(head, base)),
+        log_ratios(block([factor * h for h in head], base)),
+    )
+    assert slower.typical - found.typical == pytest.approx(math.log(factor))
+    assert slower.total - found.total == pytest.approx(math.log(factor))
 
 
 @examples

@@ -96,7 +96,7 @@ def test_where_log_n_hardly_grows_it_is_not_named():
 def metric(change: float, largest: Interval | None = SLOWER, blocks: int = 40) -> ExtraMetric:
     apart = noisy_ratios(random.Random(1), blocks, change, 0.01)
     found = decide(apart, DifferenceGate(ALLOWED), exhausted=True)
-    head = [each.median for each in apart]
+    head = [each.typical for each in apart]
     return exponent_metric(SIZES, head, [0.0] * blocks, found, largest=largest)
 
 

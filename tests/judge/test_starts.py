@@ -27,14 +27,14 @@ def a_block(head_ms: float, base_ms: float | None) -> Block:
 def test_a_block_has_one_observation_of_it():
     found = start_block(a_block(30, 20), NAME)
     assert found.head.own_ns == (30 * MS,)
-    assert log_ratios(found).median == pytest.approx(math.log(1.5))
+    assert log_ratios(found).typical == pytest.approx(math.log(1.5))
 
 
 def test_reference_kernels_are_those_of_the_whole_block():
     kernels = Reference({"interpreter": (1000.0, 3000.0, 2000.0, 2000.0)})
     head = a_block(30, None).head
     found = kernel_ratios(start_block(Block(head, reference=kernels), NAME))
-    assert found["interpreter"].median == pytest.approx(math.log(30 * MS / 2000))
+    assert found["interpreter"].typical == pytest.approx(math.log(30 * MS / 2000))
 
 
 @pytest.mark.parametrize(

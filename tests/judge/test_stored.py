@@ -43,25 +43,25 @@ def quiet(at: float = 1.0, blocks: int = 12) -> dict[str, list[float]]:
 
 def test_the_level_is_the_mean_of_the_sessions_however_long_they_were():
     sessions = (a_session(quiet(1.0, 3)), a_session(quiet(2.0, 30)))
-    assert level(a_stored(sessions=sessions)).at.median == pytest.approx(1.5)
+    assert level(a_stored(sessions=sessions)).at.typical == pytest.approx(1.5)
 
 
 def test_the_level_is_that_of_the_stored_mix():
     session = a_session({"interpreter": [1.0] * 3, "stride": [3.0] * 3, "blas": [9.0] * 3})
     stored = a_stored(weights={"interpreter": 0.25, "stride": 0.75}, sessions=(session,))
-    assert level(stored).at.median == pytest.approx(2.5)
+    assert level(stored).at.typical == pytest.approx(2.5)
 
 
 def test_a_wild_block_of_a_session_moves_its_level_little():
     session = a_session({"interpreter": [1.0] * 11 + [3.0]})
-    assert level(a_stored(sessions=(session,))).at.median == pytest.approx(1.0)
+    assert level(a_stored(sessions=(session,))).at.typical == pytest.approx(1.0)
 
 
 def test_a_block_lies_apart_from_the_level_by_the_logarithm_of_the_change():
     found = level(a_stored(sessions=(a_session(quiet(1.0)),)))
     slower = LogRatios(1.0 + math.log(1.2), 1.0 + math.log(1.3))
     apart = found.apart({"interpreter": slower, "stride": LogRatios(0.0, 0.0)})
-    assert apart.median == pytest.approx(math.log(1.2))
+    assert apart.typical == pytest.approx(math.log(1.2))
     assert apart.total == pytest.approx(math.log(1.3))
 
 

@@ -83,7 +83,7 @@ def spreads(saved: Sequence[Stored]) -> tuple[float, float]:
         level_of(Stored(s.nodeid, s.source_hash, weights, s.sessions), s.source_hash, facts)
         for s in saved
     ]
-    ratios = [level.at.median for level in levels if isinstance(level, Level)]
+    ratios = [level.at.typical for level in levels if isinstance(level, Level)]
     times = [math.log(s.sessions[-1].call_ns) for s in saved]
     return statistics.stdev(ratios), statistics.stdev(times)
 

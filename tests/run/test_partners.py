@@ -102,7 +102,7 @@ def test_a_block_with_a_revision_has_a_base():
     base = head_facts(own_ns=[100, 200])
     found = BaseRevision().block(side([200, 400], calls=2), base, PLAN)
     assert found.base == side_block(base, PLAN)
-    assert BaseRevision().ratios(NODE, found).median == pytest.approx(math.log(2))
+    assert BaseRevision().ratios(NODE, found).typical == pytest.approx(math.log(2))
 
 
 def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
@@ -119,7 +119,7 @@ def test_a_ratio_is_how_far_a_block_lies_above_the_stored_level():
     block = KERNELS.block(side([100, 100]), {"kernel_ns": {"stride": [20, 20]}}, plan)
     # One call of the kernel takes 1 ns, so kernel and clock say the same.
     found = KERNELS.ratios(NODE, block)
-    assert found.median == pytest.approx(math.log(100) - LEVEL.at.median)
+    assert found.typical == pytest.approx(math.log(100) - LEVEL.at.typical)
     assert found.total == pytest.approx(math.log(100) - LEVEL.at.total)
 
 

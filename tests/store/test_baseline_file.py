@@ -154,10 +154,10 @@ def test_a_number_that_is_none_is_refused(tmp_path: Path, number: str):
         ("sessions[0].facts", []),
         ("sessions[0].call_ns", "1 ms"),
         ("sessions[0].blocks", {}),
-        ("sessions[0].blocks", {"stride": {"median": [1.0] * 3, "total": [1.0] * 3}}),
+        ("sessions[0].blocks", {"stride": {"typical": [1.0] * 3, "total": [1.0] * 3}}),
         ("sessions[0].blocks.stride", [1.0]),
-        ("sessions[0].blocks.stride.median", 1.0),
-        ("sessions[0].blocks.stride.median", [1.0, None, 1.0]),
+        ("sessions[0].blocks.stride.typical", 1.0),
+        ("sessions[0].blocks.stride.typical", [1.0, None, 1.0]),
         ("sessions[0].blocks.stride.total", [1.0, True, 1.0]),
         ("sessions[0].blocks.stride.total", [1.0, 1e300, 1.0]),
         ("sessions[0].blocks.stride.total", [1.0, 10**400, 1.0]),
@@ -176,7 +176,7 @@ def test_damage_is_located(tmp_path: Path, where: str, value: object):
 @pytest.mark.parametrize("blocks", [LEAST_BLOCKS - 1, 40])
 def test_columns_of_a_session_are_equally_long_and_long_enough(tmp_path: Path, blocks: int):
     content = written(tmp_path)
-    content["tests"][NODE]["sessions"][0]["blocks"]["stride"]["median"] = [1.0] * blocks
+    content["tests"][NODE]["sessions"][0]["blocks"]["stride"]["typical"] = [1.0] * blocks
     assert refusal(tmp_path, json.dumps(content)).startswith(
         f"is damaged at {NODE}.sessions[0].blocks;"
     )
