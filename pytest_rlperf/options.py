@@ -137,7 +137,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-threshold",
         metavar="5%",
         help="Allowed slowdown (default 5%% against a revision, 10%% against a stored baseline, "
-        "25%% against one of another CPU model).",
+        "25%% against one of another CPU model or build of Python).",
     )
     group.addoption(
         "--rlperf-budget",

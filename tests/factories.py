@@ -124,6 +124,7 @@ FACTS: dict[str, Any] = {
     "architecture": "x86_64",
     "implementation": "CPython",
     "python": "3.11",
+    "python_build": "3.11.7, GCC 12.2.0",
     "threads": 1,
     "numpy": "2.4.6",
     "blas": "openblas 0.3",

@@ -15,8 +15,9 @@ from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.model.verdict import Outcome
 
-OTHER_CPU = 0.25
-"""The least threshold for a baseline of another CPU model: kernels and tests gain differently."""
+ELSEWHERE = 0.25
+"""The least threshold for a baseline of another CPU model or build of Python: kernels and tests
+gain differently. Two builds of 3.11 lay apart by up to 21 % in tests of interpreted code."""
 SESSION_SPREAD = 0.015
 """Of the ratio between runs of the same code, in hours of different load, at least."""
 TRACKING_SHARE = 0.35
@@ -68,14 +69,14 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
             "it is measured in reference kernels that are missing here "
             f"({', '.join(sorted(missing))}); install numpy, or save it again",
         )
-    other_cpu = latest.facts.get("cpu") != facts.get("cpu")
+    elsewhere = list(_elsewhere(latest.facts, facts))
     return Level(
         weights=stored.weights,
         at=_level(stored.sessions, stored.weights),
         blur=_blur(stored.sessions, stored.weights),
         work=stored.work,
-        floor=OTHER_CPU if other_cpu else 0.0,
-        label=", ".join(_labels(latest.facts, facts)) or None,
+        floor=ELSEWHERE if elsewhere else 0.0,
+        label=", ".join([*elsewhere, *_other_libraries(latest.facts, facts)]) or None,
     )
 
 
@@ -100,9 +101,14 @@ def differing(then: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[s
     ]
 
 
-def _labels(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _elsewhere(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     if then.get("cpu") != now.get("cpu"):
         yield f"saved on another CPU ({then.get('cpu')})"
+    if then.get("python_build") != now.get("python_build"):
+        yield f"saved with another build of Python ({then.get('python_build', 'unknown')})"
+
+
+def _other_libraries(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
     for name in ("numpy", "blas"):
         if then.get(name) != now.get(name):
             yield f"{name} {then.get(name) or 'missing'} then, {now.get(name) or 'missing'} now"

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.judge.stored import (
+    ELSEWHERE,
     ENOUGH_SESSIONS,
     MUST_MATCH,
-    OTHER_CPU,
     SESSION_SPREAD,
     TRACKING_SHARE,
     Level,
@@ -152,8 +152,14 @@ def test_the_same_machine_and_libraries_need_no_label_and_no_wider_threshold():
 
 def test_another_cpu_widens_the_threshold_and_is_labelled():
     found = level(a_stored(), cpu="Other CPU")
-    assert found.floor == OTHER_CPU
+    assert found.floor == ELSEWHERE
     assert found.label == "saved on another CPU (Some CPU)"
+
+
+def test_another_build_of_the_same_python_widens_the_threshold_too():
+    found = level(a_stored(), python_build="3.11.2, GCC 12.2.0")
+    assert found.floor == ELSEWHERE
+    assert found.label == "saved with another build of Python (3.11.7, GCC 12.2.0)"
 
 
 def test_other_libraries_are_a_label_and_nothing_more():

@@ -19,6 +19,7 @@ FINGERPRINT: dict[str, Any] = {
     "architecture": "x86_64",
     "system": "Linux 6",
     "python": "3.11.7",
+    "python_build": "3.11.7, GCC 12.2.0",
     "implementation": "CPython",
     "libraries": {"pytest-rlperf": "0.1.0"},
     "threads": {},

@@ -22,6 +22,7 @@ FINGERPRINT = {
     "architecture": "x86_64",
     "implementation": "CPython",
     "python": "3.11.7",
+    "python_build": "3.11.7, GCC 12.2.0",
     "libraries": {},
 }
 SLICES = 4
