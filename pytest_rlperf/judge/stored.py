@@ -46,6 +46,7 @@ class Level:
     work: Mapping[str, float]
     floor: float = 0.0  # least threshold
     label: str | None = None
+    commit: str | None = None  # None: not exactly known
 
     def apart(self, ratios: Mapping[str, LogRatios]) -> LogRatios:
         """How far a block lies above it."""
@@ -77,6 +78,7 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
         work=stored.work,
         floor=ELSEWHERE if elsewhere else 0.0,
         label=", ".join([*elsewhere, *_other_libraries(latest.facts, facts)]) or None,
+        commit=None if latest.dirty else latest.commit,
     )
 
 

@@ -40,9 +40,9 @@ class Family:
         """Whether more blocks are wanted: each of them needs all sizes."""
         if self._trouble(partner) is not None:
             return False
-        medians = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.typical))
+        typical = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.typical))
         totals = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.total))
-        apart = [LogRatios(medians[index], totals[index]) for index in medians]
+        apart = [LogRatios(typical[index], totals[index]) for index in typical]
         self.decision = decide(apart, self._gate(partner, gates), exhausted)
         return self.decision.outcome is None
 

@@ -208,9 +208,10 @@ class MemoryCampaign:
             else:
                 yield _against_stored(metric, head, track.level)
 
-    def attached(self, nodeid: str, timed: TestResult | None) -> TestResult:
+    def attached(self, nodeid: str, timed: TestResult | None, interrupted: bool) -> TestResult:
         """The result of a test with what is known of its memory; None: it has no time."""
-        memory, track = self._result(self.tracks[nodeid]), self.tracks[nodeid].track
+        memory = self._result(self.tracks[nodeid], interrupted)
+        track = self.tracks[nodeid].track
         b, peak = track.benchmark, memory.metric(PEAK.name)
         test = timed or TestResult(
             nodeid=nodeid,
@@ -227,7 +228,7 @@ class MemoryCampaign:
         verdict = Verdict(outcome, "there is nothing to judge")
         return replace(test, verdict=verdict, failure=track.failure, skipped=track.skipped)
 
-    def _result(self, track: MemoryTrack) -> MemoryResult:
+    def _result(self, track: MemoryTrack, interrupted: bool) -> MemoryResult:
         limits = self._limits_of(track)
         found = tuple(
             judged(sizes, limits, track.decisions.get(sizes.metric.name))
@@ -240,7 +241,7 @@ class MemoryCampaign:
             repeats=track.repeats,
             head=head,
             base=base if self._runs.paired else None,
-            trouble=None if found else _trouble(track.track),
+            trouble=None if found else _trouble(track.track, interrupted),
         )
 
     def _show_progress(self, number: int) -> None:
@@ -273,10 +274,13 @@ def _against_stored(
     return Sizes(metric, head, level.values[metric.name], stored=True, ended=ended)
 
 
-def _trouble(track: Track) -> Verdict:
+def _trouble(track: Track, interrupted: bool) -> Verdict:
     if track.ended is not None:
         return Verdict(track.ended.outcome, track.ended.reason)
-    reason = "the budget ran out before its memory was measured; raise --rlperf-budget"
+    before = "before its memory was measured"
+    reason = f"the budget ran out {before}; raise --rlperf-budget"
+    if interrupted:
+        reason = f"the run was interrupted {before}; run it again"
     return Verdict(Outcome.INCONCLUSIVE, reason)
 
 

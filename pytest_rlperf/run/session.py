@@ -28,12 +28,12 @@ from pytest_rlperf.run.budget import Budget
 from pytest_rlperf.run.campaign import Campaign
 from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.memory_campaign import MemoryCampaign
-from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Partner
+from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
 from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.selection import selected_scope
 from pytest_rlperf.run.staging import Revisions, staged
-from pytest_rlperf.run.track import Benchmark
-from pytest_rlperf.run.why import Profiler
+from pytest_rlperf.run.track import Benchmark, Track
+from pytest_rlperf.run.why import Profiler, point_to_revision
 
 NOTHING_COMPARED = 6
 MEMORY_SHARE = 0.3
@@ -89,12 +89,11 @@ class GateSession(MeasuringSession):
                 show=line.show,
                 gates=_gates(benchmarks),
             )
-            memory: MemoryCampaign | None = None
+            memory: MemoryCampaign | None = None  # after the timing, if it comes to that
             interrupted = True
             try:
                 campaign.run()
-                if self._revision is not None:
-                    self._profiler(stage, line).explain(list(campaign.tracks.values()))
+                self._explain(list(campaign.tracks.values()), partner, stage, line)
                 memory = self._memory(benchmarks, campaign.results(), stage, budget, line)
                 memory.run()
                 interrupted = False
@@ -102,7 +101,9 @@ class GateSession(MeasuringSession):
                 line.clear()
                 seconds = budget.elapsed_s()
                 mode = self._store.mode if self._store else "against"
-                tests = _attached(benchmarks, campaign.results(), memory)
+                timed = campaign.results()
+                memory = memory or self._memory(benchmarks, timed, stage, budget, line)
+                tests = _attached(benchmarks, timed, memory, interrupted)
                 run = self._result(mode, tests, facts, seconds, interrupted)
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
                 self._run = self._judged(replace(run, scaling=scaling))
@@ -111,9 +112,15 @@ class GateSession(MeasuringSession):
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
 
-    def _profiler(self, stage: Stage, line: ProgressLine) -> Profiler:
-        own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
-        return Profiler(stage, self._settings.profile, self._settings.report or own, line.write)
+    def _explain(
+        self, tracks: Sequence[Track], partner: Partner, stage: Stage, line: ProgressLine
+    ) -> None:
+        wish = self._settings.profile
+        if isinstance(partner, Kernels):
+            point_to_revision(tracks, partner, wish)
+        else:
+            own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
+            Profiler(stage, wish, self._settings.report or own, line.write).explain(tracks)
 
     def _memory(
         self,
@@ -223,12 +230,13 @@ def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
 
 
 def _attached(
-    benchmarks: Sequence[Benchmark], timed: Sequence[TestResult], memory: MemoryCampaign | None
+    benchmarks: Sequence[Benchmark],
+    timed: Sequence[TestResult],
+    memory: MemoryCampaign,
+    interrupted: bool,
 ) -> list[TestResult]:
     """All tests in their order, with what is known of time and memory."""
     found = {test.nodeid: test for test in timed}
-    if memory is not None:
-        for b in benchmarks:
-            if b.nodeid in memory.tracks:
-                found[b.nodeid] = memory.attached(b.nodeid, found.get(b.nodeid))
+    for nodeid in memory.tracks:
+        found[nodeid] = memory.attached(nodeid, found.get(nodeid), interrupted)
     return [found[b.nodeid] for b in benchmarks if b.nodeid in found]

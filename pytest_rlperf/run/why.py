@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
+from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import error_line
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.side import State
@@ -22,6 +23,7 @@ from pytest_rlperf.model.profile_wish import ProfileWish
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.model.why import Explanation
 from pytest_rlperf.report.flamegraph import write_flamegraph
+from pytest_rlperf.run.partners import Kernels
 from pytest_rlperf.run.profile_facts import Places, side_profile
 from pytest_rlperf.run.profile_plan import SLOWED, function_plan, line_plan
 from pytest_rlperf.run.source_evidence import Sources, with_sources
@@ -76,8 +78,7 @@ class Profiler:
     def _needs(self, track: Track) -> bool:
         if track.plan is None or track.failure or track.ended:
             return False
-        regressed = track.decision is not None and track.decision.outcome is Outcome.REGRESSED
-        return self.wish.always or (regressed and self.wish.on_regression)
+        return self.wish.always or (_regressed(track) and self.wish.on_regression)
 
     def _played(
         self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
@@ -131,6 +132,27 @@ class Profiler:
         """The function that was named, else the one that is blamed most."""
         causes = track.explanation.causes if track.explanation else ()
         return self.wish.function or (str(causes[0].function) if causes else "")
+
+
+def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
+    """Beside a stored baseline: say how to learn why."""
+    for track in tracks:
+        if _regressed(track) and wish.on_regression:
+            level = partner.levels[_nodeid(track)]
+            commit = level.commit if isinstance(level, Level) else None
+            track.explanation = Explanation(note=_with_revision(commit))
+
+
+def _with_revision(commit: str | None) -> str:
+    what = "the commit it was saved from" if commit else "another revision"
+    return (
+        "a baseline holds no code to look into; "
+        f"--rlperf-against={commit[:12] if commit else 'REF'} compares with {what} and tells why"
+    )
+
+
+def _regressed(track: Track) -> bool:
+    return track.decision is not None and track.decision.outcome is Outcome.REGRESSED
 
 
 def _nodeid(track: Track) -> str:

@@ -52,6 +52,14 @@ def test_a_slower_test_fails_the_run(compared: Ended):
     assert "against baseline 'nightly', allowed +300 %" in compared.section("test_work")
 
 
+def test_it_says_which_revision_tells_why(compared: Ended, project: Project):
+    saved_from = project.git("rev-parse", "--short=12", "HEAD")
+    assert (
+        f"profile: a baseline holds no code to look into; --rlperf-against={saved_from} compares "
+        "with the commit it was saved from and tells why"
+    ) in compared.section("test_work")
+
+
 def test_the_result_says_what_it_was_compared_with(compared: Ended):
     assert compared.result["mode"] == "stored"
     assert compared.result["against"] == "baseline 'nightly'"
@@ -75,7 +83,7 @@ def test_the_value_of_the_baseline_follows_from_the_change(compared: Ended):
 
 def test_a_run_that_only_compares_leaves_the_baselines_alone(compared: Ended, project: Project):
     assert not (project.folder / "baselines").exists()
-    assert "saved" not in compared.text
+    assert "rlperf: saved" not in compared.text
 
 
 def test_a_benchmark_whose_source_changed_is_incomparable_and_says_so(other_source: Ended):

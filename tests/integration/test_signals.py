@@ -40,6 +40,9 @@ def test_long(rlperf):
 
 def test_stuck(rlperf):
     rlperf(lib.stuck)
+
+def test_memory(rlperf_memory):
+    rlperf_memory(lib.quick)
 """
 
 
@@ -78,7 +81,7 @@ def test_what_was_measured_is_reported_and_written(
     ended, _ = interrupted
     assert ended.result["interrupted"] is True
     assert ended.result["exit_code"] == 2
-    assert len(ended.result["tests"]) == 3
+    assert len(ended.result["tests"]) == 4
     assert ended.metric("test_quick")["blocks"] >= 1
     assert "rlperf: interrupted; the verdicts above rest on what was measured" in ended.text
 
@@ -90,6 +93,15 @@ def test_what_was_left_open_says_interrupted(interrupted: tuple[Ended, list[psut
     assert metric["reason"].startswith("the run was interrupted after ")
     assert metric["reason"].endswith("; run it again")
     assert "budget ran out" not in ended.text
+
+
+def test_memory_that_was_never_looked_at_says_so(
+    interrupted: tuple[Ended, list[psutil.Process]],
+):
+    ended, _ = interrupted
+    trouble = ended.test("test_memory")["memory"]["trouble"]
+    assert trouble == "the run was interrupted before its memory was measured; run it again"
+    assert trouble in ended.text
 
 
 def test_an_interrupted_run_leaves_no_process(interrupted: tuple[Ended, list[psutil.Process]]):

@@ -142,6 +142,12 @@ def test_the_facts_of_the_latest_session_count():
     assert level(a_stored(sessions=(a_session(), old))).label is None
 
 
+@pytest.mark.parametrize(("dirty", "commit"), [(False, "abc1234"), (True, None)])
+def test_a_level_knows_the_commit_that_its_code_can_be_had_from(dirty: bool, commit: str | None):
+    session = a_session(commit="abc1234", dirty=dirty)
+    assert level(a_stored(sessions=(session,))).commit == commit
+
+
 # -- labels -------------------------------------------------------------------------------------
 
 

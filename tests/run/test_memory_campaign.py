@@ -66,7 +66,7 @@ def play(
     )
     campaign.run()
     assert runs.closed
-    return campaign.attached(NODE, timed)
+    return campaign.attached(NODE, timed, interrupted=False)
 
 
 @pytest.fixture(autouse=True)
