@@ -33,6 +33,7 @@ def parser() -> argparse.ArgumentParser:
     cross_table.add_argument("file", type=Path)
     table = commands.add_parser("table", help="print the table as markdown")
     table.add_argument("file", type=Path)
+    table.add_argument("--short", action="store_true", help="a line a case")
     return root
 
 
@@ -44,7 +45,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
     try:
         if options.command == "table":
-            print(render(read(options.file), options.file.name), end="")
+            records = read(options.file)
+            print(render(records, options.file.name, short=options.short), end="")
             return 0
         if options.command == "cross":
             print(cross.render(sessions.read(options.file)), end="")

@@ -30,10 +30,24 @@ COLUMNS = (
     "required",
     "met",
 )
+IN_SHORT = (
+    "case",
+    "tool",
+    "work",
+    "n",
+    "regressed",
+    "95 % bounds",
+    "inconclusive",
+    "interval holds the truth",
+    "s a verdict, median (max)",
+)
 
 
-def render(records: Sequence[Record], file_name: str, cases: Sequence[Case] = CASES) -> str:
-    """Markdown: a table for the verdicts under load, one for those without, then provenance."""
+def render(
+    records: Sequence[Record], file_name: str, cases: Sequence[Case] = CASES, short: bool = False
+) -> str:
+    """Markdown: a table for the verdicts under load, one for those without, then provenance.
+    The short one has a line a case."""
     if not records:
         return "No verdicts yet.\n"
     parts = []
@@ -41,17 +55,18 @@ def render(records: Sequence[Record], file_name: str, cases: Sequence[Case] = CA
         chosen = [record for record in records if record.load == load]
         if chosen:
             title = "Under load:" if load else "Without load:"
-            parts += [title, _render_table(chosen, load, cases)]
+            parts += [title, _render_table(chosen, load, cases, short)]
     return "\n\n".join([*parts, render_provenance(records, file_name)]) + "\n"
 
 
-def _render_table(records: Sequence[Record], load: bool, cases: Sequence[Case]) -> str:
-    lines = [_line(COLUMNS), _line(["---"] * len(COLUMNS))]
+def _render_table(records: Sequence[Record], load: bool, cases: Sequence[Case], short: bool) -> str:
+    rows: list[Sequence[str]] = [COLUMNS, ["---"] * len(COLUMNS)]
     for case in cases:
         own = [record for record in records if record.case == case.name]
-        if own:
-            lines += [_line(row) for row in case_rows(case, own, load)]
-    return "\n".join(lines)
+        found = case_rows(case, own, load) if own else []
+        rows += found[:1] if short else found
+    shown = [COLUMNS.index(name) for name in (IN_SHORT if short else COLUMNS)]
+    return "\n".join(_line([row[column] for column in shown]) for row in rows)
 
 
 def case_rows(case: Case, records: Sequence[Record], load: bool) -> list[list[str]]:

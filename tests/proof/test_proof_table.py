@@ -158,6 +158,17 @@ def test_the_table_shows_every_verdict_with_its_n() -> None:
     assert render(records, "out.jsonl", [small("plus10"), small("benchmark-aa")]) == TABLE
 
 
+def test_the_short_table_has_a_line_a_case() -> None:
+    records = [record("regressed", case="plus10"), record(case="plus10"), record(case="aa")]
+    lines = render(records, "out.jsonl", short=True).split("\n\n")[1].splitlines()
+    assert lines[2:] == [
+        "| A/A at 5 % | pytest-rlperf | all | 1 | 0/1 (0 %) | 0 % to 97.5 % | 0/1 (0 %) | "
+        "1/1 (100 %) | 4.0 (4.0) |",
+        "| +10 % at 5 % | pytest-rlperf | all | 2 | 1/2 (50 %) | 1.26 % to 98.74 % | 0/2 (0 %) | "
+        "2/2 (100 %) | 4.0 (4.0) |",
+    ]
+
+
 def test_an_unfinished_case_says_so() -> None:
     assert "yes so far (1 of 300)" in render([record()], "out.jsonl")
 
