@@ -6,6 +6,8 @@ from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.launch.cache import cache_folder
+from pytest_rlperf.launch.revision import SHORT
+from pytest_rlperf.model.baseline import Accepted
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.store import pending
 from pytest_rlperf.store.baselines import save_into
@@ -27,9 +29,15 @@ def run(arguments: Namespace) -> int:
     for test in refused.tests:
         for accepted in test.accepted:
             if not accepted.reason:
-                print(f"accepted {format_percent(accepted.change)}: {test.nodeid}")
+                print(f"accepted {_measured(accepted)}: {test.nodeid}")
     print(f"saved the baseline {refused.name!r} in {os.path.relpath(refused.folder)}; commit it.")
     return 0
+
+
+def _measured(accepted: Accepted) -> str:
+    """With when and at what: a save that was refused long ago may be of other code."""
+    at = f" at {accepted.commit[:SHORT]}" if accepted.commit else ""
+    return f"{format_percent(accepted.change)} (measured {accepted.created}{at})"
 
 
 def _chosen(found: list[pending.Pending], name: str | None) -> pending.Pending:

@@ -13,6 +13,7 @@ from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import error_line
+from pytest_rlperf.launch.revision import SHORT
 from pytest_rlperf.measure.blocks import Blocks, Played, Task
 from pytest_rlperf.measure.side import State
 from pytest_rlperf.measure.stage import Stage
@@ -147,7 +148,7 @@ def _with_revision(commit: str | None) -> str:
     what = "the commit it was saved from" if commit else "another revision"
     return (
         "a baseline holds no code to look into; "
-        f"--rlperf-against={commit[:12] if commit else 'REF'} compares with {what} and tells why"
+        f"--rlperf-against={commit[:SHORT] if commit else 'REF'} compares with {what} and tells why"
     )
 
 

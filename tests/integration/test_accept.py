@@ -58,12 +58,15 @@ def test_it_takes_a_reason(unreasonable: "list[Any]", before: dict[str, Any]):
     assert left == before
 
 
-def test_accepting_says_what_was_taken_over_and_where_it_is(accepted: Any, project: Project):
+def test_accepting_says_what_was_taken_over_and_where_it_is(
+    accepted: Any, project: Project, refused: Ended
+):
     folder = baseline_file(project).parents[1].relative_to(project.folder)
     assert accepted.returncode == 0
     first, second = accepted.stdout.splitlines()
     assert first.startswith("accepted +")
-    assert first.endswith(f" %: {ONLY}")
+    created, commit = refused.result["created"], refused.result["commit"]
+    assert first.endswith(f" % (measured {created} at {commit[:7]}): {ONLY}")
     assert second == f"saved the baseline 'main' in {folder}; commit it."
 
 

@@ -53,7 +53,7 @@ def test_a_slower_test_fails_the_run(compared: Ended):
 
 
 def test_it_says_which_revision_tells_why(compared: Ended, project: Project):
-    saved_from = project.git("rev-parse", "--short=12", "HEAD")
+    saved_from = project.git("rev-parse", "--short=7", "HEAD")
     assert (
         f"profile: a baseline holds no code to look into; --rlperf-against={saved_from} compares "
         "with the commit it was saved from and tells why"
