@@ -10,8 +10,8 @@ from typing import Any
 
 Result = Mapping[str, Any]
 """As `store.result_file.read_result` returns it, or a part of it."""
-Key = tuple[str, str, str]
-"""Node id, metric and unit."""
+Key = tuple[str, str, str | None]
+"""Node id, metric and unit; None: it is a bare number."""
 
 IRRELEVANT = ("threads", "pinned_to")
 """Facts that follow from the choice of tests and from the moment."""
@@ -23,7 +23,7 @@ class Difference:
 
     nodeid: str
     metric: str
-    unit: str
+    unit: str | None
     a: float | None  # None: not measured
     b: float | None
     change: float | None  # fraction, positive means worse in B
@@ -82,7 +82,7 @@ def _metrics(tests: Mapping[str, Result]) -> dict[Key, Result]:
 def _missing(here: Iterable[Key], there: Container[Key], tests: Container[str]) -> tuple[str, ...]:
     """A test by its name, a metric of a test that is there with its own beside it."""
     names = (
-        f"{nodeid} ({metric} in {unit})" if nodeid in tests else nodeid
+        f"{nodeid} ({metric}{f' in {unit}' if unit else ''})" if nodeid in tests else nodeid
         for nodeid, metric, unit in here
         if (nodeid, metric, unit) not in there
     )

@@ -23,3 +23,5 @@ class ExtraMetric:
     amount: Interval | None = None  # the change in the metric's own unit, where it is no share
     threshold_abs: float | None = None
     sizes: tuple[float, ...] = ()  # over which an exponent was fitted
+    head_ns: tuple[float, ...] = ()  # time of a call at each of them
+    base_ns: tuple[float, ...] = ()

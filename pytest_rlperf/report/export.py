@@ -10,6 +10,7 @@ from typing import Any
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
+from pytest_rlperf.report.block_export import blocks_as_dicts
 from pytest_rlperf.report.drift import drift_as_dict
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.extras import extra_metric
@@ -51,12 +52,17 @@ def _test(test: TestResult) -> dict[str, Any]:
         "nodeid": test.nodeid,
         "category": test.spec.category,
         "metadata": dict(test.spec.metadata),
+        "outcome": test.outcome.value,
+        "failure": None if test.failure is None else asdict(test.failure),
+        "skipped": test.skipped,
+        "steps": test.steps,
         "source_hash": test.source_hash,
         "work": dict(test.blocks[-1].head.work) if test.blocks else {},
         "witnesses": witnesses(test),
         "repeat_command": test.repeat_command,
         "first_call_ns": test.first_call_ns,
         "plan": test.plan.as_dict() if test.plan else None,
+        "blocks": blocks_as_dicts(test),
         "ranks": rank_facts(test),
         "drift": drift_as_dict(test.drift),
         "phases": phases_as_dicts(test),

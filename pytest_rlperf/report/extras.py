@@ -1,5 +1,6 @@
 """What is judged beside time and memory, as text and as data."""
 
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 from pytest_rlperf.judge.exponent import in_words
@@ -7,7 +8,7 @@ from pytest_rlperf.model.extra import ExtraMetric
 from pytest_rlperf.model.quantity import format_percent, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Interval, Outcome
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.metric_row import metric_row
 from pytest_rlperf.report.words import WORDS
@@ -18,17 +19,22 @@ PLAIN = frozenset({Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED})
 
 def render_extra_table(run: RunResult) -> list[str]:
     """One line a metric, worst first, then the reasons that numbers do not show."""
-    found = [(extra, test) for test in run.tests if test.failure is None for extra in test.extras]
+    said = [f"{test.nodeid}: {said}" for test in run.tests for said in extra_remarks(test)]
+    return [*aligned(extra_rows(run.tests)), *said]
+
+
+def extra_rows(tests: Iterable[TestResult]) -> Rows:
+    """One a metric, worst first."""
+    found = [(extra, test) for test in tests if test.failure is None for extra in test.extras]
     found.sort(key=lambda each: WORST_FIRST.index(each[0].verdict.outcome))
-    table = aligned([TITLES, *(_row(*each) for each in found)]) if found else []
-    return [
-        *table,
-        *(
-            f"{test.nodeid}: {extra.name} {WORDS[extra.verdict.outcome]}: {extra.verdict.reason}"
-            for extra, test in found
-            if extra.verdict.outcome not in PLAIN
-        ),
-    ]
+    return [TITLES, *(_row(*each) for each in found)] if found else []
+
+
+def extra_remarks(test: TestResult) -> Iterator[str]:
+    """What the numbers of one test do not show."""
+    for extra in test.extras if test.failure is None else ():
+        if extra.verdict.outcome not in PLAIN:
+            yield f"{extra.name} {WORDS[extra.verdict.outcome]}: {extra.verdict.reason}"
 
 
 def _row(extra: ExtraMetric, test: TestResult) -> list[str]:
@@ -104,7 +110,7 @@ def _measured_how(extra: ExtraMetric) -> str:
 
 def extra_metric(extra: ExtraMetric) -> dict[str, Any]:
     """Its row of the machine-readable result."""
-    return metric_row(
+    row = metric_row(
         extra.name,
         extra.unit,
         extra.verdict,
@@ -116,6 +122,18 @@ def extra_metric(extra: ExtraMetric) -> dict[str, Any]:
         threshold_abs=extra.threshold_abs,
         label=_label(extra),
     )
+    return {**row, "curve": _curve(extra)}
+
+
+def _curve(extra: ExtraMetric) -> dict[str, Any] | None:
+    """What an exponent was fitted to."""
+    if not extra.sizes:
+        return None
+    return {
+        "sizes": list(extra.sizes),
+        "head_ns": list(extra.head_ns),
+        "base_ns": list(extra.base_ns),
+    }
 
 
 def _label(extra: ExtraMetric) -> str | None:

@@ -17,6 +17,7 @@ def memory_as_dict(memory: MemoryResult | None) -> dict[str, Any] | None:
     return {
         "repeats": memory.repeats,
         "trouble": memory.trouble.reason if memory.trouble else None,
+        "trouble_outcome": memory.trouble.outcome.value if memory.trouble else None,
         "head": asdict(memory.head),
         "base": asdict(memory.base) if memory.base else None,
     }

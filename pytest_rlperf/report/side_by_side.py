@@ -64,9 +64,9 @@ def _row(found: Difference) -> list[str]:
     ]
 
 
-def _quantity(value: float | None, unit: str) -> str:
+def _quantity(value: float | None, unit: str | None) -> str:
     if value is None:
         return "not measured"
     if unit == "ns":
         return format_time(value)
-    return f"{format_rate(value)} {unit}"
+    return f"{format_rate(value)} {unit or ''}".rstrip()

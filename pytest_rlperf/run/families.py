@@ -1,8 +1,9 @@
 """Tests of one function at several sizes, which together tell how its time grows."""
 
 import math
+import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_rlperf.judge.decide import Decision, DifferenceGate, decide
 from pytest_rlperf.judge.exponent import (
@@ -48,7 +49,7 @@ class Family:
 
     def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
         time = self.told_with.decision
-        return exponent_metric(
+        metric = exponent_metric(
             self._sizes,
             list(self._slopes(_head_times).values()),
             list(self._slopes(_base_times).values()),
@@ -56,6 +57,13 @@ class Family:
             largest=time.interval if time else None,
             scouted_base=self._scouted_base(),
         )
+        head, base = (self._times(side) for side in (_head_times, _base_times))
+        return replace(metric, head_ns=head, base_ns=base)
+
+    def _times(self, side: Callable[[Track], ByBlock]) -> tuple[float, ...]:
+        """Of a call at each size; nothing where one was not measured."""
+        times = [list(side(track).values()) for track in self.tracks]
+        return tuple(math.exp(statistics.median(each)) for each in times) if all(times) else ()
 
     def _scouted_base(self) -> float | None:
         """Where calls of the base are so short beside head's that a slice holds few of them, and

@@ -21,7 +21,8 @@ SCHEMA = 1
 TOP: Shape = {"mode": (str,), "created": (str,), "fingerprint": (dict,), "tests": (list,)}
 TEST: Shape = {"nodeid": (str,), "category": (str, NoneType), "metrics": (list,)}
 METRIC: Shape = {
-    **dict.fromkeys(("name", "unit", "direction", "outcome"), (str,)),
+    **dict.fromkeys(("name", "direction", "outcome"), (str,)),
+    "unit": (str, NoneType),
     **dict.fromkeys(("value", "base_value", "change", "low", "high"), (*NUMBER, NoneType)),
     **dict.fromkeys(("head_blocks", "base_blocks"), (list,)),
 }

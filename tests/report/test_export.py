@@ -50,11 +50,15 @@ def test_a_run_has_all_fields_of_the_schema():
 
 def test_a_test_has_all_fields_of_the_schema():
     (found,) = run_as_dict(run_result(SLOWER), 1)["tests"]
-    del found["metrics"], found["witnesses"], found["plan"]
+    del found["metrics"], found["witnesses"], found["plan"], found["blocks"]
     assert found == {
         "nodeid": "test_a.py::test_a",
         "category": "agents",
         "metadata": {"env": "Chain"},
+        "outcome": "regressed",
+        "failure": None,
+        "skipped": None,
+        "steps": 5,
         "source_hash": "abc",
         "work": {},
         "repeat_command": "pytest --rlperf test_a.py::test_a",
@@ -92,6 +96,31 @@ def test_time_is_a_metric_with_its_verdict_and_its_blocks():
         "block_changes": pytest.approx([0.25, 0.26]),
         "label": None,
         "reason": "slower",
+    }
+
+
+def test_a_block_has_the_sums_of_both_sides():
+    (test,) = run_as_dict(run_result(SLOWER), 1)["tests"]
+    assert test["blocks"][1] == {
+        "index": 0,
+        "core": 0,
+        "steal": 0.0,
+        "head": {
+            "slices": 2,
+            "calls": 1,
+            "own_ns": 1002,
+            "wall_ns": 1002,
+            "cpu_ns": 1002,
+            "preempted": 0,
+        },
+        "base": {
+            "slices": 2,
+            "calls": 1,
+            "own_ns": 800,
+            "wall_ns": 800,
+            "cpu_ns": 800,
+            "preempted": 0,
+        },
     }
 
 
