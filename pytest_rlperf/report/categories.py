@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 from pytest_rlperf.model.quantity import format_rate
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.evidence import head_rate
 from pytest_rlperf.report.terminal import render_summary
 
@@ -64,12 +64,16 @@ def _spread(values: Sequence[float]) -> Spread | None:
 
 
 def render_categories(run: RunResult) -> list[str]:
+    return aligned(category_rows(run))
+
+
+def category_rows(run: RunResult) -> Rows:
     """Nothing where there is one only, which the summary of the run has described already."""
     categories = by_category(run)
     if len(categories) < 2:
         return []
     head = ["category", "tests", "mean throughput ± sd", "memory, mean and most", "outcomes"]
-    return aligned([head, *(_row(category) for category in categories)])
+    return [head, *map(_row, categories)]
 
 
 def _row(category: Category) -> list[str]:

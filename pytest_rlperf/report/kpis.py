@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_rlperf.model.kpi import Direction, Kpi, KpiResult, Metric, Reading, Status
 from pytest_rlperf.model.result import RunResult
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 
 WORDS = {
     Status.ALERT: "ALERT",
@@ -22,11 +22,22 @@ def render_kpi_table(run: RunResult) -> list[str]:
     """One line a KPI and test, worst first, then what the numbers do not show."""
     if not run.kpis:
         return []
-    results = sorted(run.kpis, key=lambda result: list(WORDS).index(result.status))
+    results = _worst_first(run.kpis)
+    return [render_kpi_title(run), *aligned(kpi_rows(results)), *kpi_remarks(results)]
+
+
+def render_kpi_title(run: RunResult) -> str:
+    return f"KPIs on {render_machine(run.fingerprint)}: {_summary(run.kpis)}"
+
+
+def kpi_rows(results: Sequence[KpiResult]) -> Rows:
+    """One a KPI and test, worst first."""
     head = ["", "KPI", "value", "target", "alert", "test"]
-    title = f"KPIs on {render_machine(run.fingerprint)}: {_summary(results)}"
-    table = aligned([head, *(_row(result) for result in results)])
-    return [title, *table, *_remarks(results)]
+    return [head, *map(_row, _worst_first(results))] if results else []
+
+
+def _worst_first(results: Sequence[KpiResult]) -> list[KpiResult]:
+    return sorted(results, key=lambda result: list(WORDS).index(result.status))
 
 
 def render_machine(fingerprint: Mapping[str, Any]) -> str:
@@ -53,7 +64,7 @@ def _row(result: KpiResult) -> list[str]:
     ]
 
 
-def _remarks(results: Sequence[KpiResult]) -> list[str]:
+def kpi_remarks(results: Sequence[KpiResult]) -> list[str]:
     """A target that is missed shows in its row; an alert that is not certain does not."""
     telling = [
         result

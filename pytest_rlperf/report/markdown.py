@@ -6,9 +6,12 @@ from typing import Any
 from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import COMPARED, UNSURE, Outcome
-from pytest_rlperf.report.escape import code, fenced, html_code, plain
+from pytest_rlperf.model.verdict import COMPARED, Outcome
+from pytest_rlperf.report.columns import Rows, filled
+from pytest_rlperf.report.escape import code, encodable, fenced, html_code, plain
 from pytest_rlperf.report.extras import render_extra_table
+from pytest_rlperf.report.facts import fact_rows
+from pytest_rlperf.report.headline import INTERRUPTED, render_head, render_verdict
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.memory import render_memory_table
@@ -24,11 +27,7 @@ from pytest_rlperf.report.terminal import (
     render_vanished,
     worst_first,
 )
-from pytest_rlperf.report.words import WORDS
-
-SHORT = 10
-"""Digits of a commit: GitHub links them."""
-DETECTS = "*Detects*: the smallest slowdown that this run would have called a regression."
+from pytest_rlperf.report.words import DETECTS, WORDS, time_title
 
 
 def render_markdown(
@@ -43,7 +42,11 @@ def render_markdown(
         _headline(run),
         _table_head(title),
         *(_table_row(row) for row in rows),
-        *([f"\n{DETECTS}"] if any(t.verdict.detectable is not None for t in tests) else []),
+        *(
+            [f"\n*Detects*: {DETECTS}"]
+            if any(t.verdict.detectable is not None for t in tests)
+            else []
+        ),
         *_table_of("Memory", render_memory_table(run)),
         *_table_of("Sizes and starts", render_extra_table(run)),
         *_table_of("Phases", render_phase_table(run)),
@@ -63,7 +66,7 @@ def _proof_pieces(
     """What was measured is the gate; of the tests, only failures are told."""
     return [
         f"## Performance: {render_proof_summary(proof)}\n",
-        f"{_head(run)}, compared with itself.\n",
+        f"{render_head(run)}, compared with itself.\n",
         *(_details(test, None) for test in tests if _fails(test)),
         fenced("\n".join(render_proof(proof))),
         *_section("Notes", list(map(plain, notices))),
@@ -76,55 +79,18 @@ def _proof_pieces(
 
 def _headline(run: RunResult) -> str:
     lines = [f"## Performance: {render_summary(run) or 'no tests'}", ""]
-    lines.append(f"{_head(run)}{_partner(run)}: **{_verdict(run)}**")
-    if run.interrupted:
-        lines += ["", "Interrupted: the verdicts rest on what was measured until then."]
+    partner = "" if run.against is None else f" against {plain(run.against)}"
+    lines.append(f"{render_head(run)}{partner}: **{render_verdict(run)}**")
+    lines += ["", INTERRUPTED] if run.interrupted else []
     return "\n".join(lines) + "\n"
-
-
-def _head(run: RunResult) -> str:
-    commit = run.commit[:SHORT] if run.commit else "The working tree"
-    return f"{commit} with uncommitted changes" if run.commit and run.dirty else commit
-
-
-def _partner(run: RunResult) -> str:
-    return f" against {plain(run.against)}" if run.against is not None else ""
-
-
-def _verdict(run: RunResult) -> str:
-    outcomes = [test.outcome for test in run.tests]
-    slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
-    unsure = sum(outcome in UNSURE for outcome in outcomes)
-    if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
-        return "nothing was compared."
-    word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
-    said = f"{slower} of {_tests(len(outcomes))} {word} than allowed"
-    if not slower:
-        said = "nothing regressed"
-    if broken:
-        said += f", {_tests(broken)} failed"
-    if unsure:
-        said += f", {unsure} without a verdict"
-    return f"{said}."
-
-
-def _is_larger(test: TestResult) -> bool:
-    return test.memory is not None and bool(test.memory.of(Outcome.REGRESSED))
-
-
-def _tests(number: int) -> str:
-    return "1 test" if number == 1 else f"{number} tests"
 
 
 # -- table --------------------------------------------------------------------------------------
 
 
-def _rows(run: RunResult, tests: Sequence[TestResult]) -> list[list[str]]:
-    """Title and rows, without the columns in which nothing stands."""
-    times = "time a call" if run.against is None else "base → head"
-    rows = [["outcome", "change", "allowed", "detects", times, "test"], *map(_row, tests)]
-    keep = [c for c in range(len(rows[0])) if any(row[c] for row in rows[1:])]
-    return [[row[c] for c in keep] for row in rows]
+def _rows(run: RunResult, tests: Sequence[TestResult]) -> Rows:
+    title = ["outcome", "change", "allowed", "detects", time_title(run.against), "test"]
+    return filled([title, *map(_row, tests)])
 
 
 def _row(test: TestResult) -> list[str]:
@@ -204,30 +170,20 @@ def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
 
 
 def _facts(fingerprint: Mapping[str, Any]) -> str:
-    facts = [
-        f"- {plain(name.replace('_', ' '))}: {plain(_fact(value))}"
-        for name, value in fingerprint.items()
-        if name != "threads" and value not in (None, [], {})
-    ]
+    facts = [f"- {plain(name)}: {plain(text)}" for name, text in fact_rows(fingerprint)]
     return _folded("Machine and libraries", "\n".join(facts)) if facts else ""
-
-
-def _fact(value: object) -> str:
-    if isinstance(value, Mapping):
-        return ", ".join(f"{key} {item}" for key, item in value.items())
-    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
 # -- fitting ------------------------------------------------------------------------------------
 
 
 def _joined(pieces: Sequence[str], most_bytes: int | None) -> str:
-    whole = _encodable("\n".join(pieces) + "\n")
+    whole = encodable("\n".join(pieces) + "\n")
     if most_bytes is None or _size(whole) <= most_bytes:
         return whole
     room = most_bytes - _size(_shortened(len(pieces), len(pieces)))
     kept = []
-    for piece in map(_encodable, pieces):
+    for piece in map(encodable, pieces):
         if _size(piece) < room:  # a newline follows
             kept.append(piece)
             room -= _size(piece) + 1
@@ -239,11 +195,6 @@ def _shortened(left_out: int, pieces: int) -> str:
         f"\n**Shortened:** {left_out} of {pieces} rows and sections did not fit; "
         "`--rlperf-report=DIR` writes all of them.\n"
     )
-
-
-def _encodable(text: str) -> str:
-    """Names of files may hold bytes that are no UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def _size(text: str) -> int:

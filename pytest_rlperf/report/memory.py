@@ -1,12 +1,12 @@
 """The memory of tests as text."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from pytest_rlperf.model.memory import MemoryResult, MetricResult, Site
 from pytest_rlperf.model.quantity import format_bytes, format_percent, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import WORST_FIRST, Interval, Outcome
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.memory_export import render_label
 from pytest_rlperf.report.words import WORDS
 
@@ -17,17 +17,21 @@ LISTED = 6
 
 
 def render_memory_table(run: RunResult) -> list[str]:
+    """One line a metric, worst first, then the reasons that numbers do not show."""
+    return [*aligned(memory_rows(run.tests)), *_remarks(run)]
+
+
+def memory_rows(tests: Iterable[TestResult]) -> Rows:
     """The peaks of every test, and of the other metrics what is not plainly all right."""
     rows = [
         (found, test)
-        for test in run.tests
+        for test in tests
         for found in (test.memory.metrics if test.memory and test.failure is None else ())
         if found.metric.name in ALWAYS or found.verdict.outcome not in QUIET | {Outcome.NO_BASELINE}
     ]
     rows.sort(key=lambda row: WORST_FIRST.index(row[0].verdict.outcome))
     title = ["", "memory", "change", "95 % interval", "base → head", "processes", "test"]
-    table = aligned([title, *(_row(*row) for row in rows)]) if rows else []
-    return [*table, *_remarks(run)]
+    return [title, *(_row(*row) for row in rows)] if rows else []
 
 
 def _row(found: MetricResult, test: TestResult) -> list[str]:
@@ -72,15 +76,19 @@ def _size(value: float, unit: str) -> str:
 
 
 def _remarks(run: RunResult) -> Iterator[str]:
-    for test in run.tests:
-        if test.memory is None or test.failure is not None:
-            continue
-        if test.memory.trouble is not None and test.skipped is None:
-            trouble = test.memory.trouble
-            yield f"{test.nodeid}: memory {WORDS[trouble.outcome]}: {trouble.reason}"
-        for found in test.memory.of(Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.ACCEPTED):
-            v = found.verdict
-            yield f"{test.nodeid}: {found.metric.name} {WORDS[v.outcome]}: {v.reason}"
+    return (f"{test.nodeid}: {said}" for test in run.tests for said in memory_remarks(test))
+
+
+def memory_remarks(test: TestResult) -> Iterator[str]:
+    """What the numbers of one test do not show."""
+    if test.memory is None or test.failure is not None:
+        return
+    if test.memory.trouble is not None and test.skipped is None:
+        trouble = test.memory.trouble
+        yield f"memory {WORDS[trouble.outcome]}: {trouble.reason}"
+    for found in test.memory.of(Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.ACCEPTED):
+        v = found.verdict
+        yield f"{found.metric.name} {WORDS[v.outcome]}: {v.reason}"
 
 
 def render_memory_failure(test: TestResult, against: str | None) -> list[str]:
@@ -92,7 +100,7 @@ def render_memory_failure(test: TestResult, against: str | None) -> list[str]:
     for found in memory.of(Outcome.REGRESSED):
         lines += _failure(found, memory, against)
     if lines:
-        lines += list(_evidence(memory))
+        lines += [f"  {line}" for line in render_memory_evidence(memory)]
     return lines
 
 
@@ -111,18 +119,19 @@ def _failure(found: MetricResult, memory: MemoryResult, against: str | None) -> 
     ]
 
 
-def _evidence(memory: MemoryResult) -> Iterator[str]:
+def render_memory_evidence(memory: MemoryResult) -> Iterator[str]:
+    """What holds head's memory."""
     head = memory.head
     if len(head.processes) > 1:
-        yield f"  processes: {_named([(p.name, p.peak_bytes) for p in head.processes])}"
+        yield f"processes: {_named([(p.name, p.peak_bytes) for p in head.processes])}"
     if head.segments:
-        yield f"  shared memory: {_named([(s.name, s.peak_bytes) for s in head.segments])}"
+        yield f"shared memory: {_named([(s.name, s.peak_bytes) for s in head.segments])}"
     if head.left:
-        yield f"  left in /dev/shm: {', '.join(head.left[:LISTED])}"
+        yield f"left in /dev/shm: {', '.join(head.left[:LISTED])}"
     if head.sites:
-        yield f"  held after the calls: {_lines(head.sites)}"
+        yield f"held after the calls: {_lines(head.sites)}"
     if head.peak_sites:
-        yield f"  at the peak: {_lines(head.peak_sites)} (memray)"
+        yield f"at the peak: {_lines(head.peak_sites)} (memray)"
 
 
 def _lines(sites: Sequence[Site]) -> str:

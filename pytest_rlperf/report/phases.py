@@ -1,25 +1,26 @@
 """The phases of tests as text and as data."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict
 from typing import Any
 
 from pytest_rlperf.model.phase import PhaseResult
 from pytest_rlperf.model.quantity import format_percent, format_time
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.intervals import render_interval
+from pytest_rlperf.report.words import time_title
 
 
 def render_phase_table(run: RunResult) -> list[str]:
+    return aligned(phase_rows(run.tests, run.against))
+
+
+def phase_rows(tests: Iterable[TestResult], against: str | None) -> Rows:
     """Test by test, the largest phase first."""
-    rows = [_row(phase, test) for test in run.tests for phase in test.phases]
-    title = ["", "phase", "share", "adds", "95 % interval", _time_title(run), "test"]
-    return aligned([title, *rows]) if rows else []
-
-
-def _time_title(run: RunResult) -> str:
-    return "time a call" if run.against is None else "base → head"
+    rows = [_row(phase, test) for test in tests for phase in test.phases]
+    title = ["", "phase", "share", "adds", "95 % interval", time_title(against), "test"]
+    return [title, *rows] if rows else []
 
 
 def _row(phase: PhaseResult, test: TestResult) -> list[str]:

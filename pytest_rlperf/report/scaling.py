@@ -6,7 +6,7 @@ from pytest_rlperf.model.quantity import format_percent, format_rate, format_tim
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.scaling import OVERSUBSCRIBED, ScalingRow, ScalingTable
 from pytest_rlperf.model.verdict import COMPARED, Outcome
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.words import WORDS
 
@@ -20,9 +20,17 @@ def render_scaling(run: RunResult) -> list[str]:
 
 
 def _table(table: ScalingTable) -> list[str]:
+    return [render_scaling_title(table), *aligned(scaling_rows(table))]
+
+
+def render_scaling_title(table: ScalingTable) -> str:
+    return f"{table.scaling.value} scaling of {table.test}"
+
+
+def scaling_rows(table: ScalingTable) -> Rows:
+    """One a size."""
     head = ["nprocs", "time a call", "speed-up", "efficiency", "throughput", "efficiency lost", ""]
-    rows = aligned([head, *map(_row, table.rows)])
-    return [f"{table.scaling.value} scaling of {table.test}", *rows]
+    return [head, *map(_row, table.rows)]
 
 
 def _row(row: ScalingRow) -> list[str]:

@@ -2,12 +2,12 @@
 
 import statistics
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.drift import render_drift
 from pytest_rlperf.report.evidence import is_cold, witnesses
 from pytest_rlperf.report.extras import render_extra_failures
@@ -15,7 +15,7 @@ from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.memory import render_memory_failure
 from pytest_rlperf.report.phases import render_moved
 from pytest_rlperf.report.why import render_explanation
-from pytest_rlperf.report.words import WORDS
+from pytest_rlperf.report.words import WORDS, time_title
 
 
 def render_summary(run: RunResult) -> str:
@@ -27,12 +27,18 @@ def render_summary(run: RunResult) -> str:
 def render_table(run: RunResult) -> list[str]:
     """One line a test, worst first, then the reasons that numbers do not show."""
     tests = sorted((test for test in run.tests if _in_table(test)), key=worst_first)
-    head = ["", "change", "95 % interval", "allowed", "detects", _time_title(run), "blocks", "test"]
-    table = aligned([head, *(_row(test) for test in tests)]) if tests else []
+    table = aligned(time_rows(tests, run.against))
     known = [t for t in tests if run.against or t.verdict.outcome is not Outcome.NO_BASELINE]
     remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
     lines = [*remarked, *map(render_vanished, run.vanished)]
     return [*table, "", *lines] if lines else table
+
+
+def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
+    """One a test, in their order."""
+    times = time_title(against)
+    head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "test"]
+    return [head, *map(_row, tests)] if tests else []
 
 
 def _in_table(test: TestResult) -> bool:
@@ -48,10 +54,6 @@ def render_vanished(test: Vanished) -> str:
 def worst_first(test: TestResult) -> tuple[int, float]:
     interval = test.verdict.interval
     return WORST_FIRST.index(test.outcome), -(interval.change if interval else 0.0)
-
-
-def _time_title(run: RunResult) -> str:
-    return "time a call" if run.against is None else "base → head"
 
 
 def _row(test: TestResult) -> list[str]:
@@ -120,8 +122,8 @@ def render_failure(test: TestResult, against: str | None) -> str:
         return "\n".join([*grown, f"  repeat: {test.repeat_command}"])
     lines = [_headline(test, against), f"  why: {v.reason}"]
     if test.blocks:
-        lines.append(f"  time a call: {render_values(test)}, {_measured_how(test)}")
-        lines.append(f"  witnesses: {_witness_line(test)}")
+        lines.append(f"  time a call: {render_values(test)}, {render_how(test)}")
+        lines.append(f"  witnesses: {render_witnesses(test)}")
     lines += render_moved(test)
     if test.explanation is not None:
         lines += render_explanation(test.explanation)
@@ -159,7 +161,8 @@ def _headline(test: TestResult, against: str | None) -> str:
     )
 
 
-def _measured_how(test: TestResult) -> str:
+def render_how(test: TestResult) -> str:
+    """ "10 blocks of 8 to 32 sliced pairs, 1 call a slice"."""
     assert test.plan is not None
     plan = test.plan
     calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
@@ -169,7 +172,8 @@ def _measured_how(test: TestResult) -> str:
     return f"{len(test.blocks)} blocks of {numbers} {plan.mode.value} {noun}, {calls} a slice"
 
 
-def _witness_line(test: TestResult) -> str:
+def render_witnesses(test: TestResult) -> str:
+    """What the machine did meanwhile."""
     found = witnesses(test)
     parts = [
         f"steal at most {format_percent(found['steal'], signed=False)}",

@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_rlperf.model.quantity import format_percent, format_time
 from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.report.columns import Rows, aligned
 
 WAITS_BELOW = 0.5
 """Computing for less of its time than this, a test is said to wait."""
@@ -15,7 +15,7 @@ MOST = 2
 
 
 def render_explanation(explanation: Explanation) -> list[str]:
-    lines = [f"  profile: {_summary(explanation)}"]
+    lines = [f"  profile: {render_profile(explanation)}"]
     lines += [f"    {render_cause(cause)}" for cause in explanation.causes]
     if explanation.graph is not None:
         lines.append(f"  flame graph: {os.path.relpath(explanation.graph)}")
@@ -24,7 +24,8 @@ def render_explanation(explanation: Explanation) -> list[str]:
     return lines
 
 
-def _summary(explanation: Explanation) -> str:
+def render_profile(explanation: Explanation) -> str:
+    """How it was looked at, and what there is to say beside the functions."""
     parts = []
     if explanation.change is not None:
         parts.append(
@@ -76,15 +77,23 @@ def _number(value: float) -> str:
 
 
 def _render_lines(lines: Lines) -> Iterator[str]:
+    yield f"  {render_lines_title(lines)}"
+    yield from (f"    {row}" for row in aligned(line_rows(lines)))
+
+
+def render_lines_title(lines: Lines) -> str:
+    if lines.lines:
+        return f"lines of {lines.function}, with what they call, a call of the test:"
+    return (
+        f"lines: {lines.function} did not run as Python code at head; name a function that does "
+        "with --rlperf-profile=line:FUNCTION"
+    )
+
+
+def line_rows(lines: Lines) -> Rows:
     if not lines.lines:
-        yield (
-            f"  lines: {lines.function} did not run as Python code at head; name a function that "
-            "does with --rlperf-profile=line:FUNCTION"
-        )
-        return
-    yield f"  lines of {lines.function}, with what they call, a call of the test:"
-    rows = [["line", "hits", "base", "head", "source"], *map(_line_row, lines.lines)]
-    yield from (f"    {row}" for row in aligned(rows))
+        return []
+    return [["line", "hits", "base", "head", "source"], *map(_line_row, lines.lines)]
 
 
 def _line_row(line: ComparedLine) -> list[str]:
