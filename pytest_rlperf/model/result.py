@@ -14,7 +14,7 @@ from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.proof import Proof
 from pytest_rlperf.model.scaling import JobSize, ScalingTable
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import WORST_FIRST, Outcome, Verdict
+from pytest_rlperf.model.verdict import WORST_FIRST, Outcome, Severity, Verdict
 from pytest_rlperf.model.why import Explanation
 
 
@@ -65,6 +65,12 @@ class TestResult:
     def outcome(self) -> Outcome:
         """The worst of its verdicts."""
         return min((v.outcome for v in self.verdicts), key=WORST_FIRST.index)
+
+    @property
+    def severity(self) -> Severity | None:
+        """The worst of its regressions'; None: there is none."""
+        found = [v.severity for v in self.verdicts if v.outcome is Outcome.REGRESSED and v.severity]
+        return max(found, key=tuple(Severity).index, default=None)
 
     __test__ = False  # pytest: this is data, not a test
 

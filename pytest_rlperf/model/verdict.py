@@ -47,6 +47,8 @@ WORST_FIRST = (
 
 
 class Severity(StrEnum):
+    """The mildest first."""
+
     NOTICE = "notice"
     MEDIUM = "medium"
     HIGH = "high"

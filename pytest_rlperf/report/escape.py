@@ -49,3 +49,17 @@ def fenced(text: str, language: str = "") -> str:
 def encodable(text: str) -> str:
     """Names of files may hold bytes that are no UTF-8."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+"""What HTML and XML cannot hold, however it is written."""
+
+
+def printable(text: str) -> str:
+    """With all that no document can hold written as Python would."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", encodable(text))
+
+
+def html_text(text: str) -> str:
+    """Text in an element, or in an attribute between quotes."""
+    return html.escape(printable(text))

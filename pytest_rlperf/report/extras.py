@@ -43,8 +43,8 @@ def _row(extra: ExtraMetric, test: TestResult) -> list[str]:
     return [
         WORDS[v.outcome],
         extra.name,
-        _change(extra),
-        _interval(extra),
+        render_change(extra),
+        render_interval_of(extra),
         _allowed(extra) if compared else "",
         render_values_of(extra),
         str(len(extra.head) or ""),
@@ -52,13 +52,13 @@ def _row(extra: ExtraMetric, test: TestResult) -> list[str]:
     ]
 
 
-def _change(extra: ExtraMetric) -> str:
+def render_change(extra: ExtraMetric) -> str:
     if extra.amount is not None:
         return f"{extra.amount.change:+.2f}"
     return format_percent(extra.verdict.interval.change) if extra.verdict.interval else ""
 
 
-def _interval(extra: ExtraMetric) -> str:
+def render_interval_of(extra: ExtraMetric) -> str:
     if extra.amount is not None:
         return render_amounts(extra.amount)
     return render_interval(extra.verdict.interval) if extra.verdict.interval else ""
@@ -94,8 +94,9 @@ def render_extra_failures(test: TestResult, against: str | None) -> list[str]:
         v = extra.verdict
         if v.outcome is Outcome.REGRESSED:
             severity = f" ({v.severity.value})" if v.severity else ""
+            change = f"{render_change(extra)} {render_interval_of(extra)}"
             lines += [
-                f"{WORDS[v.outcome]}{severity}: {extra.name} {_change(extra)} {_interval(extra)} "
+                f"{WORDS[v.outcome]}{severity}: {extra.name} {change} "
                 f"against {against or 'the baseline'}, allowed {_allowed(extra)}",
                 f"  why: {v.reason}",
                 f"  {extra.name}: {render_values_of(extra)}, {_measured_how(extra)}",

@@ -7,6 +7,8 @@ from typing import Any
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.report.export import write_json
 from pytest_rlperf.report.markdown import render_markdown
+from pytest_rlperf.report.page.document import render_page
+from pytest_rlperf.report.page.flames import load_flames
 from pytest_rlperf.store.atomic import write_atomically
 
 
@@ -17,3 +19,5 @@ def write_report(
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "report.json", content)
     write_atomically(folder / "report.md", render_markdown(run, notices))
+    page = render_page(run, notices, load_flames(run, folder))
+    write_atomically(folder / "report.html", page)

@@ -20,11 +20,11 @@ def render_verdict(run: RunResult) -> str:
     if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
         return "nothing was compared."
     word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
-    said = f"{slower} of {_tests(len(outcomes))} {word} than allowed"
+    said = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
     if not slower:
         said = "nothing regressed"
     if broken:
-        said += f", {_tests(broken)} failed"
+        said += f", {render_tests(broken)} failed"
     if unsure:
         said += f", {unsure} without a verdict"
     return f"{said}."
@@ -34,5 +34,5 @@ def _is_larger(test: TestResult) -> bool:
     return test.memory is not None and bool(test.memory.of(Outcome.REGRESSED))
 
 
-def _tests(number: int) -> str:
+def render_tests(number: int) -> str:
     return "1 test" if number == 1 else f"{number} tests"

@@ -41,11 +41,16 @@ def _row(found: MetricResult, test: TestResult) -> list[str]:
         WORDS[v.outcome],
         found.metric.name,
         "" if change is None else format_percent(change),
-        _amounts(found.amount) if found.amount else "",
+        render_interval_of(found),
         render_sizes(found),
         str(len(found.head)),
         test.nodeid,
     ]
+
+
+def render_interval_of(found: MetricResult) -> str:
+    """In bytes; empty where nothing was compared."""
+    return _amounts(found.amount) if found.amount else ""
 
 
 def _amounts(amount: Interval) -> str:

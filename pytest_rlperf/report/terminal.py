@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import RunResult, TestResult, Vanished
-from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome
+from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome, Severity
 from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.drift import render_drift
 from pytest_rlperf.report.evidence import is_cold, witnesses
@@ -51,9 +51,11 @@ def render_vanished(test: Vanished) -> str:
     return f"{test.nodeid}: vanished: it has a stored baseline, and is no longer there{hint}"
 
 
-def worst_first(test: TestResult) -> tuple[int, float]:
+def worst_first(test: TestResult) -> tuple[int, int, float]:
+    """By outcome, then by severity, then by the change of time."""
     interval = test.verdict.interval
-    return WORST_FIRST.index(test.outcome), -(interval.change if interval else 0.0)
+    severity = 0 if test.severity is None else 1 + tuple(Severity).index(test.severity)
+    return WORST_FIRST.index(test.outcome), -severity, -(interval.change if interval else 0.0)
 
 
 def _row(test: TestResult) -> list[str]:

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rlperf.cli import main
+
 from .projects import Ended, Workshop
 
 LIBRARY = """
@@ -46,7 +48,8 @@ def text_of(path: Path) -> str:
 def test_the_folder_is_made_and_holds_the_report_for_people_and_for_programs(slower: Ended):
     assert slower.code == 1
     folder = slower.folder / "new" / "report"
-    assert sorted(path.name for path in folder.iterdir()) == ["report.json", "report.md"]
+    names = sorted(path.name for path in folder.iterdir())
+    assert names == ["report.html", "report.json", "report.md"]
     assert json.loads(text_of(folder / "report.json")) == slower.result
 
 
@@ -56,6 +59,17 @@ def test_the_report_names_what_was_compared_and_the_regressions(slower: Ended):
     assert re.search(r"against base \(\w+\): \*\*2 of 2 tests slower than allowed\.\*\*", report)
     assert report.count("| **REGRESSED** | +30.0 %") == 2
     assert report.count("\n  repeat: pytest ") == 2
+
+
+def test_the_page_names_the_regressions_and_tells_the_same_as_from_the_result(slower: Ended):
+    folder = slower.folder / "new" / "report"
+    page = text_of(folder / "report.html")
+    assert "<h1>2 of 2 tests slower than allowed.</h1>" in page
+    assert page.count('data-outcome="regressed"') == 2
+    again = slower.folder.parent / "again"
+    assert main(["report", str(folder / "report.json"), "--out", str(again)]) == 0
+    assert text_of(again / "report.html") == page
+    assert text_of(again / "report.md") == text_of(folder / "report.md")
 
 
 def test_the_summary_of_the_job_is_the_same_report(slower: Ended):

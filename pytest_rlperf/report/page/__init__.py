@@ -1,0 +1,1 @@
+"""report.html: the run as one page that needs nothing but itself."""

@@ -1,0 +1,81 @@
+"""One test in the page: a line that says how it ended, and below it all that is known of it."""
+
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import COMPARED
+from pytest_rlperf.report.categories import UNCATEGORISED
+from pytest_rlperf.report.page.anchors import anchor
+from pytest_rlperf.report.page.charts.intervals import strip
+from pytest_rlperf.report.page.flames import Flame
+from pytest_rlperf.report.page.judged import TIME_METRIC, Judged, decisive
+from pytest_rlperf.report.page.markup import Child, Markup, element
+from pytest_rlperf.report.page.memory_part import memory_part
+from pytest_rlperf.report.page.time_part import (
+    failure_part,
+    repeat_part,
+    tables_part,
+    time_part,
+    witness_part,
+)
+from pytest_rlperf.report.page.why_part import why_part
+from pytest_rlperf.report.words import WORDS
+
+
+def render_card(
+    test: TestResult, run: RunResult, *, reach: float, is_open: bool, flame: Flame | None
+) -> Markup:
+    """`reach` is the largest change that the strips show; `flame` the flame graph, if any."""
+    body = element(
+        "div",
+        failure_part(test),
+        time_part(test, run),
+        why_part(test, flame),
+        tables_part(test, run),
+        memory_part(test),
+        witness_part(test),
+        repeat_part(test),
+        class_="body",
+    )
+    return element(
+        "li",
+        element("details", _summary(test, reach), body, open=is_open),
+        id=anchor(test.nodeid),
+        class_=f"test {test.outcome.value}",
+        data_outcome=test.outcome.value,
+        data_category=test.spec.category or UNCATEGORISED,
+    )
+
+
+def _summary(test: TestResult, reach: float) -> Markup:
+    told = decisive(test)
+    return element(
+        "summary",
+        _badge(test),
+        element("h3", _name(test.nodeid)),
+        element("span", None if told is None else _change(told), class_="change"),
+        None if told is None else _strip(told, reach),
+    )
+
+
+def _change(told: Judged) -> list[Child]:
+    """Time needs no name: most changes are its own."""
+    name = "" if told.name == TIME_METRIC else f"{told.name} "
+    interval = element("span", told.interval, class_="interval")
+    return [name, element("b", told.change), " ", interval] if told.change else []
+
+
+def _strip(told: Judged, reach: float) -> Markup | None:
+    v = told.verdict
+    if told.name != TIME_METRIC or v.interval is None:
+        return None
+    return strip(v.interval, v.threshold if v.outcome in COMPARED else None, reach)
+
+
+def _badge(test: TestResult) -> Markup:
+    severity = f" · {test.severity.value}" if test.severity else ""
+    return element("span", f"{WORDS[test.outcome].lower()}{severity}", class_="badge")
+
+
+def _name(nodeid: str) -> Markup:
+    file, colons, name = nodeid.partition("::")
+    where = element("span", f"{file}{colons}", class_="file") if colons else None
+    return element("code", where, name or file, class_="nodeid")

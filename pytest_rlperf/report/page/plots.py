@@ -1,0 +1,179 @@
+"""Figures by matplotlib: every one twice, for light and for dark pages.
+
+Imported only where a page is written and matplotlib is there.
+"""
+
+import io
+import statistics
+import warnings
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import matplotlib
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter
+
+from pytest_rlperf.model.quantity import format_time
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.verdict import Interval, Outcome
+from pytest_rlperf.report.categories import UNCATEGORISED
+from pytest_rlperf.report.escape import printable
+from pytest_rlperf.report.page.flames import svg_address
+from pytest_rlperf.report.terminal import worst_first
+
+WIDTH = 9.0  # inches, of which there are 72 pixels each
+NAMED = 40
+"""Tests beyond these get no name at the axis: it could not be read."""
+LONGEST = 46
+"""Letters of a name."""
+SETTINGS: dict[Any, Any] = {
+    "svg.fonttype": "none",  # words stay words: smaller, and sharp at any size
+    "svg.hashsalt": "pytest-rlperf",  # the same run gives the same file
+    "text.parse_math": False,  # a name may hold dollars
+    "font.family": "sans-serif",
+    "font.size": 10.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.spines.left": False,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Theme:
+    """As in style.css, which has them for the rest of the page."""
+
+    text: str
+    faint: str
+    head: str
+    outcomes: dict[Outcome, str]
+    other: str
+
+    def of(self, outcome: Outcome) -> str:
+        return self.outcomes.get(outcome, self.other)
+
+
+LIGHT = Theme(
+    text="#43484f",
+    faint="#d9d7d1",
+    head="#2d6cab",
+    outcomes={
+        Outcome.REGRESSED: "#b3261e",
+        Outcome.ACCEPTED: "#95550a",
+        Outcome.INCONCLUSIVE: "#7a6200",
+        Outcome.IMPROVED: "#1d7044",
+        Outcome.UNCHANGED: "#2d6cab",
+    },
+    other="#5c636c",
+)
+DARK = Theme(
+    text="#b9bec6",
+    faint="#3a3f47",
+    head="#82b4e8",
+    outcomes={
+        Outcome.REGRESSED: "#ff8a80",
+        Outcome.ACCEPTED: "#f0b35e",
+        Outcome.INCONCLUSIVE: "#e0c84a",
+        Outcome.IMPROVED: "#6fd19c",
+        Outcome.UNCHANGED: "#82b4e8",
+    },
+    other="#a0a7b0",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Plot:
+    title: str
+    light: str  # addresses that hold their own data
+    dark: str
+
+
+def forest_plot(run: RunResult) -> Plot | None:
+    """All changes with their intervals, the worst on top; None where nothing was compared."""
+    tests = [test for test in sorted(run.tests, key=worst_first) if test.timed]
+    found = [(test, test.verdict.interval) for test in tests if test.verdict.interval is not None]
+    if not found:
+        return None
+    height = 0.7 + 0.24 * min(len(found), NAMED)
+    title = "Change of time of all tests that were compared, with 95 % intervals"
+    return _both(title, height, lambda axes, theme: _draw_forest(axes, found, theme))
+
+
+def _draw_forest(axes: Axes, found: Sequence[tuple[TestResult, Interval]], theme: Theme) -> None:
+    colours = [theme.of(test.verdict.outcome) for test, _ in found]
+    lines = [((100 * i.low, y), (100 * i.high, y)) for y, (_, i) in enumerate(found)]
+    axes.axvline(0, color=theme.text, linewidth=0.8)
+    allowed = [
+        (100 * test.verdict.threshold, y)
+        for y, (test, _) in enumerate(found)
+        if test.verdict.threshold
+    ]
+    ticks = [((x, y - 0.5), (x, y + 0.5)) for x, y in allowed]
+    axes.add_collection(
+        LineCollection(ticks, colors=theme.text, linewidths=0.8, linestyles="dotted")
+    )
+    axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.6))
+    changes = [100 * interval.change for _, interval in found]
+    axes.scatter(
+        changes, range(len(found)), c=colours, s=14 if len(found) <= NAMED else 4, zorder=3
+    )
+    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.autoscale(axis="x")
+    axes.set_xlabel("change of time, % (right: slower; dotted: allowed)")
+    names = [_short(test.nodeid) for test, _ in found] if len(found) <= NAMED else []
+    axes.set_yticks(range(len(names)), names)
+
+
+def category_plot(run: RunResult) -> Plot | None:
+    """Time a call of every test, by category; None where there is one category only."""
+    groups: dict[str, list[float]] = {}
+    for test in run.tests:
+        if test.blocks:
+            times = groups.setdefault(test.spec.category or UNCATEGORISED, [])
+            times.append(statistics.median(block.head.call_ns for block in test.blocks))
+    if len(groups) < 2:
+        return None
+    title = "Time a call at head, a dot a test, by category"
+    height = 0.7 + 0.3 * len(groups)
+    return _both(title, height, lambda axes, theme: _draw_categories(axes, groups, theme))
+
+
+def _draw_categories(axes: Axes, groups: dict[str, list[float]], theme: Theme) -> None:
+    for y, times in enumerate(groups.values()):
+        axes.scatter(times, [y] * len(times), color=theme.head, s=26, alpha=0.6, linewidths=0)
+    axes.set_xscale("log")
+    axes.xaxis.set_major_formatter(FuncFormatter(lambda ns, _: format_time(ns)))
+    axes.xaxis.set_minor_formatter(FuncFormatter(lambda ns, _: ""))
+    axes.set_ylim(len(groups) - 0.5, -0.5)
+    axes.set_yticks(range(len(groups)), [_short(name) for name in groups])
+
+
+def _short(nodeid: str) -> str:
+    """The end of a name tells tests apart; nothing in it that an SVG file cannot hold."""
+    file, colons, test = nodeid.partition("::")
+    name = " ".join(printable(f"{file.rpartition('/')[2]}{colons}{test}").split())
+    return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"
+
+
+def _both(title: str, height: float, draw: Callable[[Axes, Theme], None]) -> Plot:
+    light, dark = (_svg(height, draw, theme) for theme in (LIGHT, DARK))
+    return Plot(title, light, dark)
+
+
+def _svg(height: float, draw: Callable[[Axes, Theme], None], theme: Theme) -> str:
+    with matplotlib.rc_context(SETTINGS), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of letters that its font lacks; the browser has others
+        figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
+        axes = figure.add_subplot()
+        draw(axes, theme)
+        axes.set_facecolor("none")
+        axes.tick_params(which="both", colors=theme.text, length=0)
+        axes.xaxis.label.set_color(theme.text)
+        axes.spines["bottom"].set_color(theme.faint)
+        axes.grid(axis="x", color=theme.faint, linewidth=0.6)
+        axes.set_axisbelow(True)
+        file = io.BytesIO()
+        figure.savefig(file, format="svg", metadata={"Date": None})
+    return svg_address(file.getvalue())

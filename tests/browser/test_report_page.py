@@ -1,0 +1,202 @@
+"""report.html in a real browser: it opens from disk, asks for nothing, and obeys its reader."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.report.page.anchors import anchor
+from pytest_rlperf.report.page.document import render_page
+from tests.factories import run_result
+from tests.sample_runs import BROKEN, EVERYTHING, SAME, SLOWER
+
+from .chromium import PAINTED, Page
+
+OPENS_WITHIN_MS = 2000
+PHONE, DESKTOP = 360, 1280
+SHOWN = "#list > li"
+REGRESSED = "[name=outcome][value=regressed]"
+
+
+def fragment(page: Page) -> str:
+    found: str = page.value("location.hash")
+    return found
+
+
+def test_it_opens_without_a_complaint_and_asks_nobody_for_anything(page: Page, report: str):
+    page.open(report)
+    page.value("document.querySelectorAll('img').forEach((image) => image.loading = 'eager')")
+    page.value("Promise.all([...document.images].map((image) => image.decode()))")
+    assert page.complaints == []
+    assert [each for each in page.requested if not each.startswith("data:")] == [report]
+    assert page.count(SHOWN) == len(EVERYTHING.tests)
+    assert page.text("#count") == "13 tests"
+
+
+def test_a_click_on_an_outcome_filters_and_is_kept_in_the_address(page: Page, report: str):
+    page.open(report)
+    page.click(REGRESSED)
+    assert page.count(SHOWN) == page.count(f"{SHOWN}.regressed") == 3
+    assert page.text("#count") == "3 of 13 tests"
+    assert fragment(page) == "#outcome=regressed"
+    page.click("[name=category][value=envs]")
+    assert page.count(SHOWN) == 1
+    page.click("#filter [type=reset]")
+    assert page.count(SHOWN) == 13
+    assert fragment(page) == ""
+
+
+def test_the_keyboard_is_enough(page: Page, report: str):
+    page.open(report)
+    page.press("/")
+    page.write("tictactoe NUMPY")
+    assert page.count(SHOWN) == 1
+    assert fragment(page) == "#q=tictactoe+NUMPY"
+    for _ in "tictactoe NUMPY":
+        page.press("Backspace")
+    page.press("Tab")
+    page.press(" ")
+    assert page.value("document.activeElement.value") == "regressed"
+    assert page.count(SHOWN) == 3
+    assert page.value("getComputedStyle(document.activeElement).outlineStyle") == "solid"
+
+
+def test_a_filtered_view_can_be_linked(page: Page, report: str):
+    page.open(f"{report}#q=test_a&outcome=unchanged&outcome=improved&category=mpi")
+    assert page.count(SHOWN) == 3
+    assert page.value("document.getElementById('q').value") == "test_a"
+    page.value("location.hash = '#outcome=skipped'")
+    page.value(PAINTED)
+    assert page.text("#count") == "1 of 13 tests"
+
+
+def test_a_filter_that_nothing_fits_says_so(page: Page, report: str):
+    page.open(f"{report}#q=no+such+test")
+    assert page.count(SHOWN) == 0
+    assert page.count("#none") == 1
+
+
+@pytest.mark.parametrize("test", EVERYTHING.tests, ids=lambda test: test.nodeid)
+def test_a_link_to_a_test_unfolds_it_and_shows_it(page: Page, report: str, test):
+    page.open(f"{report}#{anchor(test.nodeid)}")
+    found = f"document.getElementById({anchor(test.nodeid)!r})"
+    assert page.value(f"{found}.querySelector('details').open")
+    top = page.value(f"{found}.getBoundingClientRect().top")
+    assert -5 <= top < page.value("innerHeight")
+    assert page.count(SHOWN) == 13
+
+
+def test_a_link_to_a_test_that_is_filtered_away_brings_it_back(page: Page, report: str):
+    page.open(f"{report}#outcome=failed")
+    assert page.count(f"#{anchor(SAME.nodeid)}") == 0
+    page.value(f"location.hash = {anchor(SAME.nodeid)!r}")
+    page.value(PAINTED)
+    assert page.count(f"#{anchor(SAME.nodeid)} .body") == 1
+
+
+def test_the_name_of_a_test_in_a_table_leads_to_it(page: Page, report: str):
+    page.open(report)
+    page.click("#kpis td a")
+    page.value(PAINTED)
+    assert fragment(page) == f"#{anchor(SLOWER.nodeid)}"
+
+
+def test_the_command_is_copied(page: Page, report: str):
+    page.open(report)
+    allowed = ["clipboardReadWrite", "clipboardSanitizedWrite"]
+    page.connection.call("Browser.grantPermissions", permissions=allowed)
+    page.click(f"#{anchor(SLOWER.nodeid)} .copy")
+    page.value(PAINTED)
+    assert page.text(f"#{anchor(SLOWER.nodeid)} .copy") == "Copied"
+    assert page.value("navigator.clipboard.readText()") == SLOWER.repeat_command
+
+
+def test_without_script_all_is_there_to_be_read(page: Page, report: str):
+    page.call("Emulation.setScriptExecutionDisabled", value=True)
+    page.open(report)
+    page.call("Emulation.setScriptExecutionDisabled", value=False)
+    assert page.count(SHOWN) == 13
+    assert page.count("#filter") == page.count(".copy") == 0
+    page.click(f"#{anchor(SAME.nodeid)} summary")
+    assert page.count(f"#{anchor(SAME.nodeid)} .body") == 1
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [PHONE, 700, DESKTOP])
+def test_nothing_is_wider_than_the_screen(page: Page, report: str, width: int, dark: bool):
+    page.look(width, dark=dark)
+    page.open(report)
+    page.click("#unfold")
+    page.value("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    assert page.value("document.documentElement.scrollWidth") <= width
+
+
+CONTRAST = """
+(() => {
+  const canvas = document.createElement("canvas").getContext("2d", {willReadFrequently: true});
+  const rgb = (colour) => {
+    canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = colour; canvas.fillRect(0, 0, 1, 1);
+    return [...canvas.getImageData(0, 0, 1, 1).data];
+  };
+  const light = (colour) => {
+    const [r, g, b] = rgb(colour).map((v) => v / 255)
+      .map((v) => v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4);
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const ground = (e) => {
+    for (; e; e = e.parentElement) {
+      const colour = getComputedStyle(e).backgroundColor;
+      if (rgb(colour)[3] === 255) return colour;
+    }
+    return "#ffffff";
+  };
+  const poor = [];
+  for (const e of document.querySelectorAll("body *")) {
+    const own = [...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim());
+    if (!own || !e.checkVisibility() || e.matches("script, option")) continue;
+    const style = getComputedStyle(e);
+    const ink = light(e instanceof SVGElement ? style.fill : style.color);
+    const paper = light(ground(e));
+    const ratio = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+    if (ratio < 4.5) poor.push([e.className.baseVal ?? e.className, e.textContent, ratio]);
+  }
+  return poor;
+})()
+"""
+
+
+@pytest.mark.parametrize("dark", [False, True])
+def test_words_stand_out_from_what_is_behind_them(page: Page, report: str, dark: bool):
+    page.look(DESKTOP, dark=dark)
+    page.open(report)
+    page.value("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    assert page.value(CONTRAST) == []
+
+
+def test_light_and_dark_differ(page: Page, report: str):
+    grounds = []
+    for dark in (False, True):
+        page.look(DESKTOP, dark=dark)
+        page.open(report)
+        grounds.append(page.value("getComputedStyle(document.body).backgroundColor"))
+    assert grounds[0] != grounds[1]
+
+
+def test_a_nasty_name_is_a_name(page: Page, reports: Path):
+    nasty = "t.py::</script><img src=x onerror=document.title='broken'>`${1}`\"'"
+    run = run_result(replace(SLOWER, nodeid=nasty), replace(BROKEN, nodeid=f"{nasty}2"))
+    file = reports / "nasty.html"
+    file.write_text(render_page(run), encoding="utf-8")
+    page.open(file.as_uri())
+    assert page.text(".nodeid") == nasty
+    assert page.value("document.title") == "Performance: 1 regressed, 1 failed"
+    assert page.complaints == []
+
+
+def test_hundreds_of_tests_open_within_two_seconds(page: Page, large_report: str):
+    """Of what the browser itself spends, whatever else the machine does meanwhile."""
+    page.call("Performance.enable", timeDomain="threadTicks")
+    page.open(large_report)
+    assert page.count(SHOWN) == 500
+    spent = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
+    assert spent["TaskDuration"] * 1000 < OPENS_WITHIN_MS

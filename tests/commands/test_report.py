@@ -1,0 +1,56 @@
+"""`rlperf report`: the report of a run that is over, from its result."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.cli import main
+from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.report.folder import write_report
+from tests.sample_runs import EVERYTHING
+
+
+@pytest.fixture
+def result(tmp_path: Path) -> Path:
+    path = tmp_path / "result.json"
+    write_json(path, run_as_dict(EVERYTHING, 1))
+    return path
+
+
+def test_all_three_files_are_those_that_the_run_would_have_written(
+    result: Path, capsys: pytest.CaptureFixture[str]
+):
+    ours, runs = result.parent / "ours", result.parent / "runs"
+    assert main(["report", str(result), "--out", str(ours)]) == 0
+    assert capsys.readouterr().out == f"{ours / 'report.html'}\n"
+    write_report(runs, EVERYTHING, run_as_dict(EVERYTHING, 1), ())
+    names = sorted(path.name for path in ours.iterdir())
+    assert names == ["report.html", "report.json", "report.md"]
+    assert [(ours / name).read_text() for name in names] == [
+        (runs / name).read_text() for name in names
+    ]
+
+
+def test_without_a_folder_it_is_written_into_one_of_its_own(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(result.parent)
+    assert main(["report", "result.json"]) == 0
+    written = result.parent / "rlperf-report" / "report.json"
+    assert json.loads(written.read_text()) == json.loads(result.read_text())
+
+
+def test_a_file_that_is_none_of_ours_is_refused_and_nothing_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    (tmp_path / "other.json").write_text("{}")
+    assert main(["report", str(tmp_path / "other.json"), "--out", str(tmp_path / "out")]) == 4
+    assert "is no result of this plugin" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_folder_that_is_a_file_is_named(result: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(["report", str(result), "--out", str(result)]) == 4
+    said = f"rlperf: {result} cannot be written (File exists); name another folder with --out.\n"
+    assert capsys.readouterr().err == said

@@ -1,0 +1,130 @@
+"""The small charts: all that is drawn lies within the picture, where the numbers say."""
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.model.verdict import Interval
+from pytest_rlperf.report.page.charts.curves import POINTS, Curve, curves_chart, thinned
+from pytest_rlperf.report.page.charts.drawing import WIDTH
+from pytest_rlperf.report.page.charts.intervals import Row, interval_chart, strip
+from pytest_rlperf.report.page.charts.quantities import BYTES, PERCENT, PLAIN, SECONDS, TIME
+from pytest_rlperf.report.page.charts.scale import Scale, spanning
+from pytest_rlperf.report.page.charts.sides import sides_chart
+from tests.factories import examples
+
+from .parsed import Parsed, parsed
+
+MIB = 2**20
+changes = st.floats(-0.99, 50)
+sizes = st.floats(1, 1e12)
+intervals = (
+    st.tuples(changes, changes, changes).map(sorted).map(lambda v: Interval(v[1], v[0], v[2]))
+)
+
+
+def xs(found: Parsed) -> list[float]:
+    names = ("x", "x1", "x2", "cx")
+    drawn = [float(value) for name in names for value in found.values(name)]
+    return [
+        *drawn,
+        *(float(p.split(",")[0]) for all_ in found.values("points") for p in all_.split()),
+    ]
+
+
+def assert_within(chart: str) -> None:
+    found = parsed(chart)
+    assert xs(found)
+    assert all(0 <= x <= WIDTH for x in xs(found))
+
+
+@examples
+@given(intervals, st.floats(0.001, 1), st.lists(changes, max_size=20))
+def test_an_interval_is_drawn_within_the_picture(
+    interval: Interval, threshold: float, blocks: list[float]
+):
+    assert_within(interval_chart("a", [Row(interval)], threshold=threshold, blocks=blocks))
+
+
+@examples
+@given(st.lists(sizes, min_size=1, max_size=12), st.lists(sizes, max_size=12))
+def test_both_sides_are_drawn_within_the_picture(head: list[float], base: list[float]):
+    assert_within(sides_chart("a", head, base, TIME, met=True))
+    assert_within(sides_chart("a", head, base, BYTES))
+
+
+@examples
+@given(st.lists(st.tuples(sizes, sizes), min_size=2, max_size=200), st.booleans())
+def test_curves_are_drawn_within_the_picture(points: list[tuple[float, float]], log: bool):
+    assert_within(curves_chart("a", [Curve("head", "head", points)], PLAIN, BYTES, log=log))
+
+
+def test_zero_what_is_allowed_and_the_change_stand_in_their_order():
+    found = parsed(interval_chart("a", [Row(Interval(0.1, 0.08, 0.12))], threshold=0.05))
+    at = {given["class"]: given for tag, given in found.tags if tag in ("line", "circle")}
+    zero, allowed = float(str(at["zero"]["x1"])), float(str(at["threshold"]["x1"]))
+    assert zero < allowed < float(str(at["point accent"]["cx"]))
+
+
+def test_a_change_beyond_the_reach_of_a_strip_ends_at_its_edge():
+    found = parsed(strip(Interval(3.0, 2.9, 3.1), 0.05, reach=0.15))
+    assert max(xs(found)) <= 120
+
+
+def test_a_chart_says_what_it_shows():
+    found = parsed(sides_chart("Time <a> call", [1.0], [], TIME))
+    assert found.text_in("figcaption") == ["Time <a> call"]
+    assert [each["aria-label"] for each in found.all("svg")] == ["Time <a> call"]
+
+
+def test_pairs_are_joined_only_where_they_met():
+    assert sides_chart("a", [1.0, 2.0], [1.0, 2.0], TIME, met=True).count('class="pair"') == 2
+    assert sides_chart("a", [1.0, 2.0], [1.0], TIME, met=True).count('class="pair"') == 0
+    assert sides_chart("a", [1.0, 2.0], [1.0, 2.0], TIME).count('class="pair"') == 0
+
+
+def test_bytes_are_round_in_their_own_unit():
+    chart = curves_chart("a", [Curve("head", "head", [(0, 0), (9, 52 * MIB)])], SECONDS, BYTES)
+    assert re.findall(r">(\d+ MiB)<", chart) == ["20 MiB", "40 MiB"]
+
+
+def test_sizes_that_were_measured_stand_at_the_axis():
+    curve = Curve("head", "head", [(256, 1e4), (1024, 1e5), (4096, 1e6)])
+    chart = curves_chart("a", [curve], PLAIN, TIME, log=True, measured=True)
+    assert {"256", "1024", "4096"} <= set(parsed(chart).text_in("text"))
+
+
+@examples
+@given(st.lists(st.tuples(st.integers(0, 10**6), st.integers(0, 10**9)), min_size=1, max_size=500))
+def test_a_thinned_curve_keeps_its_ends_and_its_peak(points: list[tuple[float, float]]):
+    kept = thinned(points)
+    assert len(kept) <= POINTS
+    assert (kept[0], kept[-1]) == (points[0], points[-1])
+    assert max(y for _, y in kept) == max(y for _, y in points)
+
+
+@examples
+@given(st.floats(-1e9, 1e9), st.floats(1e-6, 1e9), st.integers(1, 8))
+def test_ticks_are_few_and_within_the_range(low: float, wide: float, most: int):
+    wide = max(wide, abs(low) / 1e6)
+    scale = Scale(low, low + wide, 0, 100)
+    ticks = scale.ticks(most)
+    assert len(ticks) <= most + 1
+    assert all(low - wide / 100 <= tick <= low + wide * 1.01 for tick in ticks)
+
+
+@pytest.mark.parametrize("values", [[0.0], [5.0], [-3.0, -3.0]])
+def test_equal_values_have_a_scale_too(values: list[float]):
+    scale = spanning(values, 10, 90)
+    assert scale.at(values[0]) == pytest.approx(50)
+
+
+def test_a_logarithmic_scale_spans_equal_factors_by_equal_lengths():
+    scale = Scale(1, 10_000, 0, 100, log=True)
+    assert [scale.at(value) for value in (1, 100, 10_000)] == pytest.approx([0, 50, 100])
+
+
+def test_percents_have_a_sign_and_zero_has_none():
+    assert [PERCENT.shown(value) for value in (-0.05, 0.0, 0.025)] == ["-5 %", "0", "+2.5 %"]
