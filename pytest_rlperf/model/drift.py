@@ -20,3 +20,9 @@ class Drift:
     slices: int  # looked at: as many as the shortest block has
     head: SideDrift
     base: SideDrift | None = None  # None: there is no base
+
+    @property
+    def sides(self) -> dict[str, SideDrift]:
+        """Those there are, by name."""
+        base = {} if self.base is None else {"base": self.base}
+        return {**base, "head": self.head}

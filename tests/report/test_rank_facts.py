@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_rlperf.model.block import Block, RankFacts, SideBlock
-from pytest_rlperf.report.rank_facts import rank_facts
+from pytest_rlperf.report.rank_facts import rank_facts, render_ranks
 from tests.factories import a_test
 
 SIDE = SideBlock(own_ns=(40, 40), wall_ns=(40, 40), cpu_ns=(80, 80), calls=2)
@@ -30,5 +30,13 @@ def test_imbalance_counts_computing_only():
     assert RankFacts((5.0,), (1.0,), (1.0,)).imbalance == 0.0
 
 
+def test_ranks_are_told_in_a_line():
+    assert render_ranks(replace(a_test(), blocks=(block(40, 80),))) == (
+        "2 ranks, 10 ns to 20 ns a call, imbalance 0.00 %, communicating for 0 to 50 % of it, "
+        "peak of a rank 2.93 KiB"
+    )
+
+
 def test_a_test_without_ranks_has_none():
     assert rank_facts(a_test()) is None
+    assert render_ranks(a_test()) is None

@@ -3,6 +3,7 @@
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED
 from pytest_rlperf.report.categories import UNCATEGORISED
+from pytest_rlperf.report.page.alarms import alarms
 from pytest_rlperf.report.page.anchors import anchor
 from pytest_rlperf.report.page.charts.intervals import strip
 from pytest_rlperf.report.page.flames import Flame
@@ -37,7 +38,7 @@ def render_card(
     )
     return element(
         "li",
-        element("details", _summary(test, reach), body, open=is_open),
+        element("details", _summary(test, run, reach), body, open=is_open),
         id=anchor(test.nodeid),
         class_=f"test {test.outcome.value}",
         data_outcome=test.outcome.value,
@@ -45,11 +46,12 @@ def render_card(
     )
 
 
-def _summary(test: TestResult, reach: float) -> Markup:
+def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
     told = decisive(test)
+    names = dict.fromkeys(alarm.name for alarm in alarms(test, run))
     return element(
         "summary",
-        _badge(test),
+        element("span", _badge(test), [element("span", n, class_="badge alarm") for n in names]),
         element("h3", _name(test.nodeid)),
         element("span", None if told is None else _change(told), class_="change"),
         None if told is None else _strip(told, reach),

@@ -5,9 +5,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from importlib import resources
 
+from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import WORST_FIRST, Outcome
+from pytest_rlperf.model.verdict import WORST_FIRST
 from pytest_rlperf.report.headline import INTERRUPTED, render_head, render_verdict
+from pytest_rlperf.report.kpis import render_kpi_title
+from pytest_rlperf.report.page.alarms import fails
 from pytest_rlperf.report.page.card import render_card
 from pytest_rlperf.report.page.filters import render_filters
 from pytest_rlperf.report.page.flames import Flame
@@ -21,7 +24,6 @@ OPEN = 3
 """Failing tests that are unfolded at first; more would bury the others."""
 LEAST_REACH = 0.1
 """Of the strips beside the names: smaller changes shall look small."""
-FAILING = (Outcome.REGRESSED, Outcome.FAILED)
 
 
 def render_page(
@@ -83,12 +85,17 @@ def _header(run: RunResult, sections: Sequence[Section]) -> Markup:
         "header",
         element("p", "Performance", class_="kicker"),
         element("h1", _sentence(run)),
-        element("p", INTERRUPTED, class_="warning") if run.interrupted else None,
+        element("p", INTERRUPTED, class_="alarm") if run.interrupted else None,
+        element("p", element("a", render_kpi_title(run), href="#kpis")) if _alerted(run) else None,
         _bar(run),
         element("p", render_summary(run), class_="counts"),
         element("p", _facts(run), class_="aside"),
         element("nav", links, aria_label="Parts of this report"),
     )
+
+
+def _alerted(run: RunResult) -> bool:
+    return any(result.status is Status.ALERT for result in run.kpis)
 
 
 def _sentence(run: RunResult) -> str:
@@ -139,9 +146,9 @@ def _bar(run: RunResult) -> Markup | None:
 
 
 def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
-    tests = sorted(run.tests, key=worst_first)
+    tests = sorted(run.tests, key=lambda test: (not fails(test, run), *worst_first(test)))
     reach = _reach(tests)
-    failing = [test.nodeid for test in tests if test.outcome in FAILING][:OPEN]
+    failing = [test.nodeid for test in tests if fails(test, run)][:OPEN]
     cards = [
         render_card(
             test,

@@ -25,5 +25,5 @@ def _figure(title: str, light: str, dark: str) -> Markup:
         element("img", src=light, alt=title, loading="lazy"),
     )
     # On a phone its words would be too small: there it scrolls in itself.
-    wide = element("div", picture, class_="wide", tabindex="0", role="region", aria_label=title)
+    wide = element("div", picture, class_="wide", tabindex="0", role="group", aria_label=title)
     return element("figure", element("figcaption", title), wide, class_="plot")

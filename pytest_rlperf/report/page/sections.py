@@ -13,7 +13,7 @@ from pytest_rlperf.report.page.charts.curves import Curve, curves_chart
 from pytest_rlperf.report.page.charts.quantities import PLAIN
 from pytest_rlperf.report.page.figures import overview
 from pytest_rlperf.report.page.markup import Child, Markup, element, together
-from pytest_rlperf.report.page.tables import bullets, facts, table
+from pytest_rlperf.report.page.tables import bullets, facts, table, titled
 from pytest_rlperf.report.scaling import render_scaling_title, scaling_rows
 from pytest_rlperf.report.terminal import render_vanished
 
@@ -54,7 +54,7 @@ def _kpis(run: RunResult) -> Iterator[Child]:
         yield bullets(kpi_remarks(run.kpis))
 
 
-def _scaling(found: ScalingTable) -> Markup:
+def _scaling(found: ScalingTable) -> Markup | None:
     rows = found.rows
     curves = [
         Curve(
@@ -62,8 +62,9 @@ def _scaling(found: ScalingTable) -> Markup:
         ),
         Curve("head", "head", [(row.size.nprocs, row.speedup) for row in rows]),
     ]
-    title = render_scaling_title(found)
     picture = None
     if len(rows) > 1:
         picture = curves_chart("Speed-up over ranks", curves, PLAIN, PLAIN, measured=True)
-    return together(element("div", picture, class_="charts"), table(scaling_rows(found), title))
+    charts = element("div", picture, class_="charts")
+    below = table(scaling_rows(found), "By number of ranks")
+    return titled(3, render_scaling_title(found), charts, below)

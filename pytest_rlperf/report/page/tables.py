@@ -24,7 +24,7 @@ def table(rows: Sequence[Sequence[str]], caption: str, last: bool = True) -> Mar
         element("tbody", lines),
     )
     # Wide tables scroll in themselves, by keyboard too; the page never does.
-    return element("div", content, class_="wide", tabindex="0", role="region", aria_label=caption)
+    return element("div", content, class_="wide", tabindex="0", role="group", aria_label=caption)
 
 
 def _cell(title: str, cell: str) -> Markup:

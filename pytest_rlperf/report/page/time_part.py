@@ -9,6 +9,7 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import COMPARED
 from pytest_rlperf.report.extras import extra_remarks, extra_rows
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows
+from pytest_rlperf.report.page.alarms import alarms
 from pytest_rlperf.report.page.anchors import anchor
 from pytest_rlperf.report.page.charts.curves import Curve, curves_chart
 from pytest_rlperf.report.page.charts.intervals import Row, interval_chart
@@ -18,11 +19,9 @@ from pytest_rlperf.report.page.judged import TIME_METRIC, judged_metrics
 from pytest_rlperf.report.page.markup import Markup, element, together
 from pytest_rlperf.report.page.tables import bullets, facts, table, titled
 from pytest_rlperf.report.phases import phase_rows
-from pytest_rlperf.report.scaling import render_efficiency_lost
+from pytest_rlperf.report.rank_facts import render_ranks
 from pytest_rlperf.report.terminal import remarks, render_how, render_witnesses, time_rows
 from pytest_rlperf.report.words import WORDS
-
-LEAST_SLICES = 2
 
 
 def failure_part(test: TestResult) -> Markup | None:
@@ -39,9 +38,10 @@ def failure_part(test: TestResult) -> Markup | None:
 def time_part(test: TestResult, run: RunResult) -> Markup:
     return together(
         [element("p", reason, class_="reason") for reason in _reasons(test)],
+        [element("p", alarm.text, class_="reason alarm") for alarm in alarms(test, run)],
         _numbers(test, run) if test.timed else None,
         element("div", list(_charts(test)), class_=f"charts {test.verdict.outcome.value}"),
-        bullets([*_said(test), *render_efficiency_lost(run, test.nodeid)]),
+        bullets(_said(test)),
     )
 
 
@@ -94,14 +94,13 @@ def _charts(test: TestResult) -> Iterator[Markup]:
         head = [block.head.call_ns for block in test.blocks]
         base = [block.base.call_ns for block in test.blocks if block.base is not None]
         yield sides_chart("Time a call, block by block", head, base, TIME, met=True)
-    if test.drift is not None and test.drift.slices >= LEAST_SLICES:
+    if test.drift is not None and any(side.matters for side in test.drift.sides.values()):
         yield _drift_chart(test.drift)
     yield from (_sizes_chart(extra) for extra in test.extras if extra.head_ns)
 
 
 def _drift_chart(drift: Drift) -> Markup:
-    sides = {"base": drift.base, "head": drift.head}
-    rows = [Row(side.change, name, name) for name, side in sides.items() if side is not None]
+    rows = [Row(side.change, name, name) for name, side in drift.sides.items()]
     return interval_chart(f"From the first to the last of {drift.slices} slices of a block", rows)
 
 
@@ -124,6 +123,7 @@ def witness_part(test: TestResult) -> Markup | None:
     found = [
         ("measured", render_how(test) if test.plan else None),
         ("witnesses", render_witnesses(test)),
+        ("ranks", render_ranks(test)),
         ("work of a call", worked),
         ("metadata", about),
     ]

@@ -38,6 +38,6 @@ def _flame(flame: Flame | None) -> Markup | None:
         "img", src=flame.picture, alt="Flame graph: width is head's time", loading="lazy"
     )
     wide = element(
-        "div", picture, class_="wide flame", tabindex="0", role="region", aria_label="Flame graph"
+        "div", picture, class_="wide flame", tabindex="0", role="group", aria_label="Flame graph"
     )
     return element("details", element("summary", "Flame graph"), wide, link)

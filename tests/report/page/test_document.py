@@ -20,7 +20,7 @@ from pytest_rlperf.report.page.document import render_page
 from pytest_rlperf.report.page.figures import INSTALL
 from pytest_rlperf.report.page.flames import ROOM_BYTES, Flame, load_flames
 from tests.factories import a_test, examples, run_result, verdict
-from tests.sample_runs import BROKEN, EVERYTHING, SAME, SLOWER, WHY, many_tests
+from tests.sample_runs import BROKEN, EVERYTHING, RANKS, SAME, SLOWER, UNSURE, WHY, many_tests
 
 from .parsed import Parsed, parsed
 
@@ -44,6 +44,32 @@ def test_tests_come_by_outcome_then_by_severity(whole: Parsed):
     assert whole.values("data-outcome")[:4] == ["regressed", "regressed", "regressed", "failed"]
     badges = re.findall("regressed · (high|medium)", whole.text)
     assert badges == ["high", "high", "medium"]
+
+
+def test_a_test_that_fails_by_its_kpi_alone_stands_among_those_that_fail():
+    alert = replace(EVERYTHING.kpis[0], nodeid=SAME.nodeid)
+    found = parsed(render_page(run_result(UNSURE, SAME, SLOWER, kpis=(alert,))))
+    assert found.values("data-outcome") == ["regressed", "unchanged", "inconclusive"]
+    assert "KPI alert" in found.text_in("span")
+    assert any(text.startswith("KPI ALERT: environment_step is 6.1") for text in found.text_in("p"))
+    assert len([each for each in found.all("details") if "open" in each]) == 2
+    assert "KPIs on Some CPU: 1 alert" in found.text_in("a")
+
+
+def test_efficiency_that_was_lost_is_an_alarm_of_its_test():
+    lost = verdict(Outcome.REGRESSED, "less efficient", (0.12, 0.1, 0.14))
+    one, two, _ = EVERYTHING.scaling[0].rows
+    table = replace(EVERYTHING.scaling[0], rows=(one, replace(two, verdict=lost)))
+    found = parsed(render_page(run_result(*RANKS, scaling=(table,))))
+    assert "efficiency lost" in found.text_in("span")
+    assert anchor(RANKS[1].nodeid) == next(i for i in found.values("id") if i.startswith("t-"))
+
+
+def test_slices_are_drawn_only_where_they_get_slower():
+    assert SLOWER.drift is not None
+    calm = replace(SLOWER.drift, head=replace(SLOWER.drift.head, matters=False))
+    pages = [render_page(run_result(replace(SLOWER, drift=each))) for each in (SLOWER.drift, calm)]
+    assert [page.count("From the first to the last") > 0 for page in pages] == [True, False]
 
 
 def test_every_test_has_an_anchor_and_every_link_within_the_page_leads_somewhere(whole: Parsed):
