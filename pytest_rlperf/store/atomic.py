@@ -12,10 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
+from pytest_rlperf.store.locking import LOCKS, try_lock
 
 ENDING = ".part"
 
@@ -49,11 +46,11 @@ def _claim(path: Path) -> tuple[Path, int | None]:
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ENDING}")
         handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        if fcntl is None:  # pragma: no cover - Windows, where an open file cannot be renamed
+        if not LOCKS:  # pragma: no cover - Windows, where an open file cannot be renamed
             os.close(handle)
             return part, None
         try:
-            ours = _lock(handle) and part.exists()
+            ours = try_lock(handle) and part.exists()
         except OSError:  # no locks on this file system: nobody will take it for abandoned either
             ours = True
         if ours:
@@ -67,18 +64,7 @@ def _drop_abandoned(path: Path) -> None:
         with suppress(OSError):
             handle = os.open(part, os.O_RDWR)
             try:
-                if _lock(handle):
+                if try_lock(handle):
                     part.unlink()
             finally:
                 os.close(handle)
-
-
-def _lock(handle: int) -> bool:
-    """Whether the file is ours now; False where another process holds it."""
-    if fcntl is None:  # pragma: no cover - Windows
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -4,7 +4,6 @@ baselines/<machine key>/<name>/<test module>.json
 """
 
 import os
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -14,16 +13,8 @@ from typing import Any
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.baseline import Stored
 from pytest_rlperf.store.baseline_file import read_module, write_module
+from pytest_rlperf.store.locking import wait_for_lock
 from pytest_rlperf.store.machine_key import machine_key
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
-
-LOCK_WAIT_S = 5.0
-"""For another writer: it takes milliseconds, and what it took minutes to measure would be lost."""
-LOCK_POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,23 +124,13 @@ def _locked(folder: Path) -> Iterator[None]:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
         try:
-            _lock(handle, folder)
+            if not wait_for_lock(handle):
+                raise UsageError(
+                    f"another process is writing the baselines in {folder}; wait for it, and save "
+                    "again."
+                )
             yield
         finally:
             os.close(handle)
     except OSError as error:
         raise _unwritable(folder, error.strerror) from error
-
-
-def _lock(handle: int, folder: Path) -> None:
-    until = time.monotonic() + LOCK_WAIT_S
-    while fcntl is not None:
-        try:
-            return fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            if time.monotonic() > until:
-                raise UsageError(
-                    f"another process is writing the baselines in {folder}; wait for it, and save "
-                    "again."
-                ) from None
-            time.sleep(LOCK_POLL_S)

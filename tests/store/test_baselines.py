@@ -13,7 +13,7 @@ import pytest
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.baseline import Stored
-from pytest_rlperf.store import baselines
+from pytest_rlperf.store import locking
 from pytest_rlperf.store.baseline_file import read_module
 from pytest_rlperf.store.baselines import Baselines, check_writable, names_in, save_into
 from pytest_rlperf.store.machine_key import machine_key
@@ -157,7 +157,7 @@ def held(tmp_path: Path) -> Iterator["subprocess.Popen[str]"]:
 def test_a_folder_that_another_process_writes_is_left_alone(
     tmp_path: Path, held: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(baselines, "LOCK_WAIT_S", 0.1)
+    monkeypatch.setattr(locking, "LOCK_WAIT_S", 0.1)
     before = (tmp_path / "test_a.json").read_bytes()
     with pytest.raises(UsageError) as caught:
         save_into(tmp_path, [a_stored(source_hash="new")])
@@ -170,7 +170,7 @@ def test_a_folder_that_another_process_writes_is_left_alone(
 def test_a_writer_that_is_done_soon_is_waited_for(
     tmp_path: Path, held: "subprocess.Popen[str]", monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(baselines, "LOCK_WAIT_S", 60.0)
+    monkeypatch.setattr(locking, "LOCK_WAIT_S", 60.0)
     monkeypatch.setattr(time, "sleep", lambda seconds: held.communicate(""))
     save_into(tmp_path, [a_stored(source_hash="new")])
     assert read_module(tmp_path / "test_a.json")[NODE].source_hash == "new"
