@@ -37,6 +37,7 @@ class TestResult:
     log_ratios: tuple[float, ...] = ()  # head over base, one a block, as judged
     plan: Plan | None = None
     size: JobSize | None = None  # None: it is no MPI test
+    unit: Mapping[str, float] = field(default_factory=dict)  # kernels it was judged in, weighted
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
     drift: Drift | None = None  # None: too few slices to tell
@@ -100,3 +101,4 @@ class RunResult:
     kpis: tuple[KpiResult, ...] = ()
     scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured
+    base_commit: str | None = None  # of the base revision; None: there is none

@@ -20,6 +20,7 @@ from pytest_rlperf.report.metric_row import metric_row
 from pytest_rlperf.report.phases import phases_as_dicts
 from pytest_rlperf.report.proof import proof_as_dict
 from pytest_rlperf.report.rank_facts import rank_facts
+from pytest_rlperf.report.reference import reference_as_dict
 from pytest_rlperf.report.scaling import scaling_as_dicts
 from pytest_rlperf.report.why import explanation_as_dict
 from pytest_rlperf.store.atomic import write_atomically
@@ -31,6 +32,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> dict[str, Any]:
         "schema": SCHEMA,
         "mode": run.mode,
         "against": run.against,
+        "base_commit": run.base_commit,
         "commit": run.commit,
         "dirty": run.dirty,
         "created": run.created,
@@ -65,6 +67,7 @@ def _test(test: TestResult) -> dict[str, Any]:
         "blocks": blocks_as_dicts(test),
         "ranks": rank_facts(test),
         "drift": drift_as_dict(test.drift),
+        "reference": reference_as_dict(test),
         "phases": phases_as_dicts(test),
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "memory": memory_as_dict(test.memory),

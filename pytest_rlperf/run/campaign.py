@@ -235,6 +235,7 @@ class Campaign:
             log_ratios=track.judged,
             plan=track.plan,
             size=b.size,
+            unit=self._partner.unit(b.nodeid),
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             drift=drift_of(track.blocks),

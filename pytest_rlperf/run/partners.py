@@ -60,6 +60,10 @@ class Partner(Protocol):
         """What to know about a comparison."""
         ...
 
+    def unit(self, nodeid: str) -> Mapping[str, float]:
+        """The weights of the reference kernels it is judged in, if it is."""
+        ...
+
     @property
     def least_blocks(self) -> int:
         """Wanted of every test, decided or not."""
@@ -98,6 +102,9 @@ class Alone:
     def label(self, nodeid: str) -> None:
         return None
 
+    def unit(self, nodeid: str) -> Mapping[str, float]:
+        return {}
+
 
 @dataclass(frozen=True, slots=True)
 class BaseRevision:
@@ -131,6 +138,9 @@ class BaseRevision:
 
     def label(self, nodeid: str) -> None:
         return None
+
+    def unit(self, nodeid: str) -> Mapping[str, float]:
+        return {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +196,10 @@ class Kernels:
     def label(self, nodeid: str) -> str | None:
         level = self._level(nodeid)
         return level.label if level else None
+
+    def unit(self, nodeid: str) -> Mapping[str, float]:
+        level = self._level(nodeid)
+        return level.weights if level else {}
 
     def _level(self, nodeid: str) -> Level | None:
         level = self.levels.get(nodeid)

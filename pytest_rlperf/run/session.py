@@ -147,7 +147,8 @@ class GateSession(MeasuringSession):
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
         run = replace(run, tests=without_oversubscribed(run.tests))
         if self._store is None:
-            return self._rules.applied(replace(run, against=self._against))
+            base = None if self._revision is None else self._revision.sha
+            return self._rules.applied(replace(run, against=self._against, base_commit=base))
         told = replace(run, against=self._store.label, vanished=self._store.vanished)
         return self._rules.applied(told)
 

@@ -63,7 +63,17 @@ def test_it_says_which_revision_tells_why(compared: Ended, project: Project):
 def test_the_result_says_what_it_was_compared_with(compared: Ended):
     assert compared.result["mode"] == "stored"
     assert compared.result["against"] == "baseline 'nightly'"
+    assert compared.result["base_commit"] is None
     assert "rlperf: against the stored baseline 'nightly', allowed +300 %" in compared.text
+
+
+def test_the_result_has_the_time_over_every_kernel_and_the_unit_of_the_baseline(
+    compared: Ended, path: Path
+):
+    stored = json.loads(path.read_text())["tests"]["tests/test_perf.py::test_work"]
+    reference = compared.test("test_work")["reference"]
+    assert reference["weights"] == stored["weights"]
+    assert reference["log_ratios"].keys() == stored["sessions"][0]["blocks"].keys()
 
 
 def test_the_change_is_measured_in_reference_units(compared: Ended):

@@ -7,12 +7,12 @@ from pathlib import Path
 from .projects import Ended, Workshop
 
 TOP = {
-    "schema", "mode", "against", "commit", "dirty", "created", "fingerprint", "tests", "kpis",
-    "scaling", "vanished", "summary", "exit_code",
+    "schema", "mode", "against", "base_commit", "commit", "dirty", "created", "fingerprint",
+    "tests", "kpis", "scaling", "vanished", "summary", "exit_code",
 }  # fmt: skip
 TEST = {
     "nodeid", "category", "source_hash", "work", "witnesses", "repeat_command", "metrics",
-    "drift", "phases",
+    "drift", "phases", "reference",
 }  # fmt: skip
 METRIC = {
     "name", "unit", "direction", "value", "base_value", "outcome", "change", "low", "high",
@@ -33,7 +33,8 @@ def test_the_run_says_what_was_compared(outcomes: Ended):
     result = outcomes.result
     assert result["schema"] == 1
     assert result["mode"] == "against"
-    assert result["against"].startswith("base (")
+    assert result["against"] == f"base ({result['base_commit'][:7]})"
+    assert len(result["base_commit"]) == 40
     assert result["dirty"] is True  # head is the working tree with its changes
     assert len(result["commit"]) == 40
     assert datetime.datetime.fromisoformat(result["created"]).tzinfo is not None

@@ -28,12 +28,14 @@ SLOWER = a_test(
 
 
 def test_a_run_has_all_fields_of_the_schema():
-    found = run_as_dict(run_result(SLOWER, a_test("test_b.py::test_b")), exit_code=1)
+    run = run_result(SLOWER, a_test("test_b.py::test_b"), base_commit="b" * 40)
+    found = run_as_dict(run, exit_code=1)
     del found["tests"]
     assert found == {
         "schema": 1,
         "mode": "against",
         "against": "main (1a2b3c4)",
+        "base_commit": "b" * 40,
         "commit": "f" * 40,
         "dirty": False,
         "created": "2030-01-02T03:04:05+00:00",
@@ -65,6 +67,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "first_call_ns": None,
         "ranks": None,
         "drift": None,
+        "reference": None,
         "phases": [],
         "imported": {"head": {"lib": "/head/lib.py"}},
         "memory": None,
