@@ -11,6 +11,7 @@ from hypothesis import settings
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.model.baseline import Session, Stored
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
+from pytest_rlperf.model.history import PastMetric, PastTest
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.proof import Trial
 from pytest_rlperf.model.result import RunResult, TestResult
@@ -171,5 +172,24 @@ def a_trial(nodeid: str = "test_a.py::test_a", **fields: Any) -> Trial:
         commit="a" * 40,
         dirty=False,
         facts=FACTS,
+    )
+    return replace(plain, **fields)
+
+
+def a_past_metric(name: str = "time", **fields: Any) -> PastMetric:
+    plain = PastMetric(name, "ns", "lower", value=1e6, outcome="unchanged", blocks=5)
+    return replace(plain, **fields)
+
+
+def a_past(commit: str = "a" * 40, nodeid: str = "test_a.py::test_a", **fields: Any) -> PastTest:
+    """A test of a commit, as the history keeps it."""
+    plain = PastTest(
+        nodeid,
+        commit,
+        created="2030-01-02T03:04:05+00:00",
+        metrics=(a_past_metric(),),
+        machine="some-cpu-2-cores-x86-64",
+        python="3.11.2",
+        source_hash="abc",
     )
     return replace(plain, **fields)

@@ -10,6 +10,7 @@ COMMANDS = {
     "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
     "export": "a result of --rlperf-json in the format of another tool",
+    "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
 }

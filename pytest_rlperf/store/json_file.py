@@ -17,7 +17,7 @@ def read_json(path: Path, anew: str) -> Any:
     """What `path` holds; `anew` says how to get a good one."""
     try:
         text = path.read_text(encoding="utf-8")
-        return json.loads(text, parse_constant=_finite, parse_float=_finite)
+        return parse_json(text)
     except FileNotFoundError:
         refuse(path, "does not exist", anew)
     except OSError as error:
@@ -26,6 +26,11 @@ def read_json(path: Path, anew: str) -> Any:
         refuse(path, "is nested too deeply to be one of ours", anew)
     except ValueError as error:  # no UTF-8, no JSON or only a part of it, or NaN in it
         refuse(path, f"is no whole JSON file ({error})", anew)
+
+
+def parse_json(text: str) -> Any:
+    """Raises ValueError for what is no JSON, and for numbers that are not finite."""
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
 
 
 def check_schema(
