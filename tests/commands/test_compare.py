@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf import cli
 from pytest_rlperf.judge.side_by_side import side_by_side
+from pytest_rlperf.model.extra import ExtraMetric
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.report.export import run_as_dict, write_json
 from tests.factories import a_test, block, examples, run_result, verdict
@@ -149,3 +150,12 @@ def test_worse_is_positive_whatever_the_direction(a: float, b: float):
     assert lower.change == higher.change
     assert lower.change is not None
     assert (lower.change > 0) == (b / a > 1)
+
+
+def test_a_number_without_a_unit_is_compared_too(folder: Path, capsys: pytest.CaptureFixture[str]):
+    for name, exponent in (("a.json", 1.0), ("b.json", 1.5)):
+        metric = ExtraMetric("exponent", None, (), verdict(), value=exponent)
+        test = a_test("t.py::grows", blocks=(block([MS], None),), extras=(metric,))
+        write_json(folder / name, run_as_dict(run_result(test), 0))
+    assert cli.main(["compare", "a.json", "b.json"]) == 0
+    assert "exponent  1     1.5   +50.0 %" in capsys.readouterr().out
