@@ -13,6 +13,7 @@ COMMANDS = {
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
+    "trend": "what the history says of each test: changes, creep, flaky ones",
 }
 """Name and help; the module of `a-b` is `a_b`."""
 

@@ -81,12 +81,21 @@ class Estimate:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error
 
 
+def freedom(blocks: int) -> int:
+    """Degrees of freedom of an estimate over so many blocks."""
+    return blocks - 2 * _cut(blocks) - 1
+
+
+def _cut(blocks: int) -> int:
+    return int(blocks * TRIMMED_SHARE)
+
+
 def estimate(values: Sequence[float]) -> Estimate:
     """Trimmed mean of `values`, its standard error from the winsorised variance."""
     n = len(values)
     if n < LEAST_BLOCKS:
         raise ValueError(f"an interval needs at least {LEAST_BLOCKS} blocks, not {n}")
-    cut = int(n * TRIMMED_SHARE)
+    cut = _cut(n)
     kept = sorted(values)[cut : n - cut]
     winsorised = [kept[0]] * cut + kept + [kept[-1]] * cut
     # Not statistics.variance: its exact fractions take five times as long, for the last digit.
@@ -94,4 +103,4 @@ def estimate(values: Sequence[float]) -> Estimate:
     squares = math.fsum((value - centre) ** 2 for value in winsorised)
     left = len(kept)
     error = math.sqrt(squares / (left * (left - 1)))
-    return Estimate(statistics.fmean(kept), error, left - 1)
+    return Estimate(statistics.fmean(kept), error, freedom(n))

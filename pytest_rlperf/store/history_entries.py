@@ -5,6 +5,7 @@ from typing import Any
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.history import PastMetric, PastTest, ReferenceTime
+from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.store.machine_key import machine_key
 
 Result = Mapping[str, Any]
@@ -63,10 +64,11 @@ def _entry(test: Result, common: Mapping[str, Any]) -> PastTest:
 
 def _metrics(test: Result) -> Iterator[PastMetric]:
     for metric in test["metrics"]:
-        if metric["value"] is not None and metric["name"] != SAME_AS_TIME:
+        unjudged = metric["name"] == SAME_AS_TIME or metric["outcome"] == Outcome.SHOWN
+        if metric["value"] is not None and not unjudged:
             yield PastMetric(
                 name=metric["name"],
-                unit=metric["unit"],
+                unit=metric["unit"] or "",
                 direction=metric["direction"],
                 value=metric["value"],
                 outcome=metric["outcome"],

@@ -1,0 +1,60 @@
+"""`rlperf trend`: what the history says of each test."""
+
+import json
+import re
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Sequence
+
+from pytest_rlperf.commands.history.place import add_place, place_of
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.judge.flaky import flakiest
+from pytest_rlperf.judge.trend import trends
+from pytest_rlperf.model.history import PastTest
+from pytest_rlperf.report.trend import render_trends, render_trends_markdown, trends_as_dict
+
+FLAKIEST = 5
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    add_place(parser, "--fetch", "fetch the branch from this remote first, such as origin")
+    parser.add_argument(
+        "--test",
+        metavar="PATTERN",
+        help="only tests whose node id holds this; * and ? stand for anything",
+    )
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="as data")
+    forms.add_argument("--markdown", action="store_true", help="as Markdown")
+
+
+def run(arguments: Namespace) -> int:
+    past = place_of(arguments).read()
+    for trouble in past.troubles:
+        print(f"rlperf: {trouble}", file=sys.stderr)
+    tests = _chosen(past.tests, arguments.test)
+    found, flaky = trends(tests), flakiest(tests, FLAKIEST)
+    if arguments.json:
+        print(json.dumps(trends_as_dict(found, flaky, past.troubles), indent=1, allow_nan=False))
+    else:
+        render = render_trends_markdown if arguments.markdown else render_trends
+        print("\n".join(render(found, flaky)))
+    return 0
+
+
+def _chosen(tests: Sequence[PastTest], pattern: str | None) -> list[PastTest]:
+    holds = re.compile(_expression(pattern or ""))
+    chosen = [test for test in tests if holds.search(test.nodeid)]
+    if not chosen:
+        raise UsageError(
+            "the history holds no test yet; append results to it first."
+            if not tests
+            else f"no test in the history matches --test {pattern!r}; there is "
+            f"{tests[-1].nodeid}, for one."
+        )
+    return chosen
+
+
+def _expression(pattern: str) -> str:
+    """Brackets are plain: node ids are full of them."""
+    return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")

@@ -1,0 +1,89 @@
+"""What the history says of a test: plain data, for whoever shows it."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from pytest_rlperf.model.verdict import Interval
+
+
+class Signal(StrEnum):
+    """What the levels of a trend rest on, the most reliable first."""
+
+    REFERENCE = "reference"  # time over that of the reference kernels, in the same slices
+    FIXED = "fixed"  # duets of every commit with one and the same
+    CHAIN = "chain"  # duets of every commit with the one before: changes that multiply
+    SIZE = "size"  # amounts, which do not depend on the load of a machine
+    CLOCK = "clock"  # plain times of different hours: nothing can be claimed from them
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """One commit."""
+
+    commit: str
+    date: str
+    value: float  # as measured, in the unit of the metric
+    level: float  # change since the first point, a fraction; positive means worse
+    outcome: str  # what its own run said
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """A sudden change, after `before` and not after `after`."""
+
+    before: str
+    after: str
+    index: int  # of the likeliest first point of the new level
+    change: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Creep:
+    """Many small changes, none of which need have failed, that add up."""
+
+    since: str
+    until: str
+    commits: int
+    change: Interval  # in total
+    allowed: float  # of one change
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The last points against those before."""
+
+    points: int
+    earlier: int
+    change: float
+    interval: Interval | None  # None: nothing is known of how such points scatter
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One metric of one test."""
+
+    nodeid: str
+    category: str | None
+    metric: str
+    unit: str
+    signal: Signal
+    points: tuple[TrendPoint, ...]  # oldest first
+    changes: tuple[ChangePoint, ...] | None = ()  # None: they were not looked for
+    creep: Creep | None = None
+    recent: Recent | None = None  # None: there are too few points
+    left_out: int = 0  # points that cannot be compared with the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A test whose verdicts rest on shaky ground, with what is behind it."""
+
+    nodeid: str
+    metric: str
+    runs: int
+    width: float  # half of the interval, in the typical run
+    allowed: float
+    undecided: float  # share of the runs
+    steal: float  # in the typical run
+    drift: float | None  # from the first slice to the last, where that is so in most runs
+    causes: tuple[str, ...]
