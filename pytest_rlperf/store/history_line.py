@@ -13,6 +13,8 @@ from pytest_rlperf.store.json_file import NUMBER, Shape, misfits, parse_json
 SCHEMA = 1
 """Of a line. 1: first version."""
 
+NOTHING_LEFT = -1.0
+"""A change, as a fraction: no time and no size becomes less than nothing."""
 MAYBE = (*NUMBER, NoneType)
 LINE: Shape = {
     **dict.fromkeys(("nodeid", "commit", "created", "mode"), (str,)),
@@ -94,6 +96,9 @@ def _damages(found: dict[str, Any]) -> Iterator[str]:
     yield from (name for name in ("created", "committed") if not _is_date(found[name]))
     for i, metric in enumerate(found["metrics"]):
         yield from misfits(metric, METRIC, f"metrics[{i}]")
+        for name in ("change", "low", "high"):
+            if metric[name] is not None and metric[name] <= NOTHING_LEFT:
+                yield f"metrics[{i}].{name}"
     reference = found["reference"]
     if reference is not None:
         yield from misfits(reference, REFERENCE, "reference")

@@ -10,6 +10,8 @@ from tests.factories import a_past, a_past_metric, noisy_ratios
 
 SESSION_SPREAD = 0.02
 """Of the level of a run in reference units (see `judge.stored`)."""
+ROGUE_SPREAD = 0.15
+"""Of a run that met something that no kernel follows."""
 BLOCK_SPREAD = 0.016
 """Of a block of a duet (docs/measuring.md)."""
 SUITE = 20
@@ -30,9 +32,13 @@ def dated(number: int) -> str:
 
 
 def in_reference_units(
-    rng: random.Random, levels: Sequence[float], nodeid: str = "test_a.py::test_a"
+    rng: random.Random,
+    levels: Sequence[float],
+    nodeid: str = "test_a.py::test_a",
+    *,
+    rogue: float = 0.0,
 ) -> list[PastTest]:
-    """One commit a level; plain times wander as hours do."""
+    """One commit a level, a share of them far off; plain times wander as hours do."""
     return [
         a_past(
             commit_name(number),
@@ -43,7 +49,8 @@ def in_reference_units(
             metrics=(a_past_metric(value=1e6 * rng.uniform(0.8, 1.4), threshold=0.1),),
         )
         for number, level in enumerate(levels)
-        for seen in [rng.gauss(level, SESSION_SPREAD)]
+        for spread in [ROGUE_SPREAD if rng.random() < rogue else SESSION_SPREAD]
+        for seen in [rng.gauss(level, spread)]
     ]
 
 

@@ -1,12 +1,11 @@
 """How often trends are right and wrong, simulated: `python -m tests.judge.trend_rates [HISTORIES]`.
 
-Prints, for suites of twenty tests, the share of histories in which something was called that is not
-there, and the share in which it was called where it is.
+Prints the share of histories in which something was called, where it is there and where it is not.
 """
 
 import random
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -23,30 +22,53 @@ SIGNALS: dict[str, Simulated] = {
     "duets with one commit": partial(in_duets, fixed=True),
     "duets with the commit before": in_duets,
 }
+ROGUES = "reference units, one run in thirty far off"
 COMMITS = 20
-ONE_EACH = [0.01 * number for number in range(COMMITS + 1)]
-UNCHANGED = [0.0] * (COMMITS + 1)
+ONE_EACH = tuple(0.01 * number for number in range(COMMITS + 1))
+UNCHANGED = (0.0,) * (COMMITS + 1)
+LONG = (0.0,) * 50
 STEP_AT = COMMITS - 5
-STEP = [0.1 if number >= STEP_AT else 0.0 for number in range(COMMITS + 1)]
+STEP = tuple(0.1 if number >= STEP_AT else 0.0 for number in range(COMMITS + 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A kind of history with a known truth, in a suite of so many tests."""
+
+    signal: str
+    truth: str
+    simulated: Simulated
+    levels: Sequence[float]
+    suite: int = SUITE
 
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """Of one kind of history, as shares of those that were looked at."""
+    """Shares of the histories of a case."""
 
     changes: float
     creeps: float
     wrong_place: float  # a change was called whose commits do not enclose the true one
 
     @property
-    def row(self) -> list[str]:
-        return [f"{100 * share:.1f} %" for share in (self.changes, self.creeps, self.wrong_place)]
+    def cells(self) -> list[str]:
+        return [f"{100 * share:.2f} %" for share in (self.changes, self.creeps, self.wrong_place)]
 
 
-def rates(simulated: Simulated, levels: Sequence[float], histories: int, seed: int) -> Rates:
-    """Each history is that of one test in a suite, for all of which it is corrected."""
+def cases() -> Iterator[Case]:
+    for signal, simulated in SIGNALS.items():
+        yield Case(signal, "unchanged", simulated, UNCHANGED, suite=1)
+        yield Case(signal, "unchanged", simulated, UNCHANGED)
+        yield Case(signal, "+1 % a commit", simulated, ONE_EACH)
+        yield Case(signal, "+10 % at once", simulated, STEP)
+    rogues = partial(in_reference_units, rogue=1 / 30)
+    for suite in (1, SUITE):
+        yield Case(ROGUES, "unchanged", rogues, LONG, suite)
+
+
+def rates(case: Case, histories: int, seed: int) -> Rates:
     rng = random.Random(seed)
-    found = [_one(simulated, levels, rng) for _ in range(histories)]
+    found = [_one(case, rng) for _ in range(histories)]
     return Rates(
         sum(bool(trend.changes) for trend in found) / histories,
         sum(trend.creep is not None for trend in found) / histories,
@@ -54,9 +76,10 @@ def rates(simulated: Simulated, levels: Sequence[float], histories: int, seed: i
     )
 
 
-def _one(simulated: Simulated, levels: Sequence[float], rng: random.Random) -> Trend:
-    past = simulated(rng, levels, "test_a.py::test_a")
-    others = [replace(past[-1], nodeid=f"test_b.py::test_{number}") for number in range(1, SUITE)]
+def _one(case: Case, rng: random.Random) -> Trend:
+    """The other tests of the suite have one point each: they only count."""
+    past = case.simulated(rng, case.levels, "test_a.py::test_a")
+    others = [replace(past[-1], nodeid=f"test_b.py::test_{n}") for n in range(1, case.suite)]
     return trends([*past, *others])[0]
 
 
@@ -68,12 +91,21 @@ def _is_misplaced(trend: Trend) -> bool:
 
 
 def main(histories: int) -> None:
-    rows = [["signal", "truth", "a change called", "a creep called", "change at a wrong commit"]]
-    truths = {"unchanged": UNCHANGED, "+1 % a commit": ONE_EACH, "+10 % at once": STEP}
-    for signal, simulated in SIGNALS.items():
-        for truth, levels in truths.items():
-            rows.append([signal, truth, *rates(simulated, levels, histories, seed=7).row])
-    print(f"{COMMITS} commits, {SUITE} tests, {histories} histories a row")
+    rows = [
+        [
+            "signal",
+            "truth",
+            "commits",
+            "tests",
+            "change called",
+            "creep called",
+            "at a wrong commit",
+        ]
+    ]
+    for case in cases():
+        about = [case.signal, case.truth, str(len(case.levels) - 1), str(case.suite)]
+        rows.append([*about, *rates(case, histories, seed=7).cells])
+    print(f"{histories} histories a row")
     print("\n".join(aligned(rows)))
 
 

@@ -19,6 +19,9 @@ WHOLE = a_past(
 )
 
 
+METRIC = json.loads(line_of(WHOLE))["metrics"][0]
+
+
 def damaged(**fields: object) -> str:
     return json.dumps({**json.loads(line_of(WHOLE)), **fields})
 
@@ -47,6 +50,7 @@ def test_a_line_has_no_blocks_and_no_line_end():
         (damaged(created="yesterday"), "is damaged at created"),
         (damaged(created="2030-01-02T03:04:05"), "is damaged at created"),
         (damaged(metrics=[{"name": "time"}]), "is damaged at metrics[0].unit"),
+        (damaged(metrics=[{**METRIC, "low": -1.0}]), "is damaged at metrics[0].low"),
         (damaged(reference={"edition": 1}), "is damaged at reference.log_ratios"),
         (
             damaged(reference={"edition": 1, "log_ratios": {"clock": "1"}, "weights": {}}),
