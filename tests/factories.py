@@ -189,7 +189,7 @@ def a_past(commit: str = "a" * 40, nodeid: str = "test_a.py::test_a", **fields: 
         created="2030-01-02T03:04:05+00:00",
         metrics=(a_past_metric(),),
         machine="some-cpu-2-cores-x86-64",
-        python="3.11.2",
+        python="3.11.2, GCC 12.2.0",
         source_hash="abc",
     )
     return replace(plain, **fields)

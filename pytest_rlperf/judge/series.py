@@ -45,8 +45,7 @@ class Entry:
     @property
     def surroundings(self) -> tuple[str, ...]:
         """Where one of these differs, so may levels."""
-        python = ".".join(self.test.python.split(".")[:2])
-        return self.test.machine, python, self.test.source_hash
+        return self.test.machine, self.test.python, self.test.source_hash
 
 
 @dataclass(frozen=True, slots=True)

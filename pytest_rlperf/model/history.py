@@ -42,7 +42,7 @@ class PastTest:
     committed: str | None = None  # date of the commit; None: its repository was not at hand
     category: str | None = None
     machine: str = ""
-    python: str = ""
+    python: str = ""  # version and compiler: builds of one version differ too
     source_hash: str = ""
     steal: float | None = None  # at most, a fraction
     drift: float | None = None  # from the first slice to the last, where that matters

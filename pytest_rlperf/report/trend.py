@@ -38,8 +38,8 @@ NOT_LOOKED_FOR = (
 NOTHING_FOUND = "no change point and no creep."
 SEVERAL_COMMITS = "`rlperf bisect GOOD BAD -- NODEID` finds the one of several commits."
 LEFT_OUT = (
-    "left out, since they cannot be compared with the newest (another machine, Python or version "
-    "of the test, or no duet that leads there)"
+    "left out, since they cannot be compared with the newest (another machine, build of Python or "
+    "text of the test, or no duet that leads there)"
 )
 
 

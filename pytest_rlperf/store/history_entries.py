@@ -27,7 +27,7 @@ def entries_of(result: Result, name: str, committed: str | None) -> list[PastTes
         "base": result.get("base_commit"),
         "committed": committed,
         "machine": _machine(result["fingerprint"]),
-        "python": str(result["fingerprint"].get("python", "")),
+        "python": str(result["fingerprint"].get("python_build", "unknown")),
     }
     found = [_entry(test, common) for test in result["tests"] if any(_metrics(test))]
     if not found:

@@ -64,7 +64,8 @@ def test_points_that_lack_a_kernel_or_are_of_another_edition_are_left_out():
 
 
 @pytest.mark.parametrize(
-    "elsewhere", [{"machine": "other"}, {"python": "3.12.1"}, {"source_hash": "other"}]
+    "elsewhere",
+    [{"machine": "other"}, {"python": "3.11.2, Clang 18.1.3"}, {"source_hash": "other"}],
 )
 def test_levels_of_other_surroundings_are_left_out(elsewhere: dict[str, Any]):
     past = in_reference_units(random.Random(1), [0.0] * 5)

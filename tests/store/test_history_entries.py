@@ -31,7 +31,7 @@ def entries(run: RunResult, **fields: Any) -> Any:
 def test_a_measured_test_is_kept_with_what_trends_need():
     (test,) = entries(RUN)
     assert (test.nodeid, test.commit, test.base) == (MEASURED.nodeid, "f" * 40, "b" * 40)
-    assert (test.machine, test.python) == ("some-cpu-2-cores-x86-64", "3.11")
+    assert (test.machine, test.python) == ("some-cpu-2-cores-x86-64", "3.11.7, GCC 12.2.0")
     assert (test.category, test.source_hash, test.mode) == ("agents", "abc", "against")
     assert (test.steal, test.drift, test.reference) == (0.03, None, None)
 

@@ -48,6 +48,7 @@ def run_from(content: Row) -> RunResult:
         vanished=tuple(Vanished(**gone) for gone in content["vanished"]),
         kpis=tuple(map(_kpi_result, content["kpis"])),
         scaling=tuple(map(_scaling_table, content["scaling"])),
+        base_commit=content.get("base_commit"),
     )
 
 
