@@ -66,7 +66,7 @@ def git(
                 f"{folder} does not exist; run pytest in a folder that does."
             ) from error
         raise RevisionError(
-            "git was not found, and --rlperf-against needs it; install git or put it on PATH."
+            "git was not found, and revisions and branches need it; install git or put it on PATH."
         ) from error
     if done.returncode:
         raise GitFailed(os.fsdecode(done.stderr).strip())

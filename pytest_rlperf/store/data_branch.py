@@ -130,6 +130,11 @@ class DataBranch:
     def fetch(self, remote: str) -> str | None:
         """The remote's commit; None: it does not have the branch."""
         here, kept = self.repository, self.tracked(remote)
+        if remote not in git(here, "remote").splitlines():
+            raise UsageError(
+                f"{remote!r} is no remote of this repository; add it with `git remote add`, or "
+                "name one of `git remote`."
+            )
         try:
             if not git(here, "ls-remote", "--heads", "--", remote, self.ref).strip():
                 return None

@@ -223,6 +223,13 @@ def test_a_remote_that_is_not_there_is_told_in_one_line(repository: Path):
         HistoryBranch(repository, remote="origin").append([FIRST])
 
 
+@pytest.mark.parametrize("name", ["upstream", "https://example.org/x.git", "", "--all"])
+def test_what_is_no_remote_is_refused_before_anything_is_written(repository: Path, name: str):
+    with pytest.raises(UsageError, match="is no remote of this repository; add it with `git remo"):
+        HistoryBranch(repository, remote=name).append([FIRST])
+    assert run_git(repository, "branch", "--list", "rlperf-data") == ""
+
+
 def test_a_remote_that_refuses_is_told_at_once(remote: Path, repository: Path):
     hook = remote / "hooks" / "pre-receive"
     hook.write_text("#!/bin/sh\necho the branch is protected\nexit 1\n")
