@@ -9,7 +9,7 @@ import os
 import random
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -98,7 +98,9 @@ class DataBranch:
         return f"refs/remotes/{remote}/{self.name}"
 
     def read(self, revision: str) -> dict[str, bytes]:
-        listed = git(self.repository, "ls-tree", "-r", "-z", revision, "--", f"{self.folder}/")
+        listed = git(
+            self.repository, "ls-tree", "-r", "-z", "--full-tree", revision, "--", self.folder
+        )
         entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
         return {path: self._blob(facts.split()[2]) for facts, _, path in entries}
 
@@ -198,17 +200,20 @@ class DataBranch:
 
     def _commit_of(self, files: Files, message: str, *parents: str | None) -> str:
         known = [parent for parent in parents if parent is not None]
-        tree = self._tree(files, known[0] if known else None)
+        tree = self._tree(files, known)
         words = [word for parent in known for word in ("-p", parent)]
         env = {} if _has_identity(self.repository) else NOBODY
         made = git(self.repository, "commit-tree", tree, *words, "-m", message, env=env)
         return made.strip()
 
-    def _tree(self, files: Files, onto: str | None) -> str:
-        """The tree of `onto` with these files in it."""
+    def _tree(self, files: Files, onto: Sequence[str]) -> str:
+        """What is in any of the commits, as in the first that has it, and these files."""
         here = self.repository
         with _own_index() as env:
-            git(here, "read-tree", *(("--empty",) if onto is None else (onto,)), env=env)
+            git(here, "read-tree", "--empty", env=env)
+            for commit in reversed(onto):
+                listed = os.fsencode(git(here, "ls-tree", "-r", "-z", "--full-tree", commit))
+                git(here, "update-index", "-z", "--index-info", stdin=listed, env=env)
             for path, content in files.items():
                 blob = git(here, "hash-object", "-w", "--stdin", stdin=content).strip()
                 entry = f"100644,{blob},{path}"

@@ -192,6 +192,29 @@ def test_what_another_clone_pushed_stays_and_comes_along(remote: Path, repositor
     assert {*HistoryBranch(other).read().tests} == {FIRST, SECOND, THIRD}
 
 
+def test_other_files_of_both_sides_outlive_a_merge(remote: Path, repository: Path):
+    HistoryBranch(repository, remote="origin").append([FIRST])
+    other = cloned(remote, "other")
+    for folder in (repository, other):
+        run_git(folder, "checkout", "--quiet", "rlperf-data")
+        commit(folder, {f"baselines/{folder.name}.json": folder.name, "shared": folder.name})
+        run_git(folder, "checkout", "--quiet", "main")
+    HistoryBranch(other, remote="origin").append([SECOND])
+    HistoryBranch(repository, remote="origin").append([THIRD])
+    for name in ("other", "repository"):
+        assert run_git(remote, "show", f"rlperf-data:baselines/{name}.json") == name
+    assert run_git(remote, "show", "rlperf-data:shared") == "other"  # who came first
+
+
+def test_it_works_from_a_folder_below_the_top(repository: Path):
+    folder = repository / "deep" / "down"
+    folder.mkdir(parents=True)
+    HistoryBranch(folder).append([FIRST])
+    HistoryBranch(folder).append([SECOND])
+    assert HistoryBranch(folder).read().tests == (FIRST, SECOND)
+    assert run_git(repository, "ls-tree", "-r", "--name-only", "rlperf-data") == JANUARY
+
+
 def test_a_shallow_clone_appends_to_the_whole_history(remote: Path, repository: Path):
     commit(repository, {"lib.py": "VALUE = 2\n"})
     run_git(repository, "push", "--quiet", "origin", "main")
