@@ -113,8 +113,9 @@ def _series(entries: Sequence[Entry]) -> Series:
         }
         # Of those that are equally long, max takes the first.
         signal, points = max(candidates.items(), key=lambda found: len(found[1]))
-        if len(points) < LEAST_POINTS:
-            signal, points = Signal.CLOCK, _plain(entries)
+        plain = _plain(entries)
+        if len(points) < LEAST_POINTS and len(plain) > len(points):
+            signal, points = Signal.CLOCK, plain
     commits = {entry.test.commit for entry in entries}
     return Series(signal, tuple(points), len(commits) - len(points))
 

@@ -120,7 +120,12 @@ def test_sizes_are_compared_as_they_are():
 
 def test_what_has_no_partner_is_plain_times():
     assert only(at(1), at(2)).signal is Signal.CLOCK
-    assert only(dueted(1, 0)).signal is Signal.CLOCK
+    assert only(at(1), dueted(2, 1)).signal is Signal.CLOCK
+
+
+def test_a_first_point_is_no_plain_time_if_it_has_a_partner():
+    assert only(played(1, a=0.1)).signal is Signal.REFERENCE
+    assert only(dueted(1, 0)).signal is not Signal.CLOCK
 
 
 def test_several_results_of_a_commit_are_one_point():
