@@ -41,6 +41,7 @@ SHELL = 'i=$1 o=$2; shift 2; eval "exec \\"\\$@\\" 3<&$i 4>&$o"'
 KEYS = {"Backspace": 8, "Tab": 9, "Escape": 27}
 """Of those that write no letter."""
 
+RECT = ".getClientRects()[0]"
 PAINTED = "new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 
 Message = dict[str, Any]
@@ -182,15 +183,19 @@ class Page:
 
     def click(self, selector: str) -> None:
         """With the mouse, in the middle of it."""
-        found = f"document.querySelector({json.dumps(selector)})"
-        for _ in range(2):  # what comes into sight may move what is below it
-            self.value(f"{found}.scrollIntoView({{block: 'center'}}); {PAINTED}")
-        x, y = self.value(
-            f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])"
-            f"({found}.getClientRects()[0])"
-        )
+        x, y = self._brought_into_sight(f"document.querySelector({json.dumps(selector)})")
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
+
+    def _brought_into_sight(self, found: str) -> tuple[float, float]:
+        """Its middle, once it stays where it is: what comes into sight may move what is below."""
+        middle = f"(({{x, y, width, height}}) => [x + width / 2, y + height / 2])({found}{RECT})"
+        last = None
+        while (here := self.value(middle)) != last:
+            last = here
+            self.value(f"{found}.scrollIntoView({{block: 'center'}}); {PAINTED}")
+        x, y = here
+        return x, y
 
     def press(self, key: str) -> None:
         """A key; one that writes a letter does so."""

@@ -18,9 +18,16 @@ SHOWN = "#list > li"
 REGRESSED = "[name=outcome][value=regressed]"
 
 
-def fragment(page: Page) -> str:
-    found: str = page.value("location.hash")
-    return found
+def wait_for(page: Page, condition: str) -> None:
+    """Until it holds; a page that never gets there shows in `Connection`'s patience."""
+    page.value(
+        "new Promise((done) => { const look = () => "
+        f"({condition}) ? done() : setTimeout(look, 10); look(); }})"
+    )
+
+
+def wait_for_fragment(page: Page, fragment: str) -> None:
+    wait_for(page, f"location.hash === {fragment!r}")
 
 
 def test_it_opens_without_a_complaint_and_asks_nobody_for_anything(page: Page, report: str):
@@ -38,12 +45,12 @@ def test_a_click_on_an_outcome_filters_and_is_kept_in_the_address(page: Page, re
     page.click(REGRESSED)
     assert page.count(SHOWN) == page.count(f"{SHOWN}.regressed") == 3
     assert page.text("#count") == "3 of 13 tests"
-    assert fragment(page) == "#outcome=regressed"
+    wait_for_fragment(page, "#outcome=regressed")
     page.click("[name=category][value=envs]")
     assert page.count(SHOWN) == 1
     page.click("#filter [type=reset]")
     assert page.count(SHOWN) == 13
-    assert fragment(page) == ""
+    wait_for_fragment(page, "")
 
 
 def test_the_keyboard_is_enough(page: Page, report: str):
@@ -51,7 +58,7 @@ def test_the_keyboard_is_enough(page: Page, report: str):
     page.press("/")
     page.write("tictactoe NUMPY")
     assert page.count(SHOWN) == 1
-    assert fragment(page) == "#q=tictactoe+NUMPY"
+    wait_for_fragment(page, "#q=tictactoe+NUMPY")
     for _ in "tictactoe NUMPY":
         page.press("Backspace")
     page.press("Tab")
@@ -98,7 +105,7 @@ def test_the_name_of_a_test_in_a_table_leads_to_it(page: Page, report: str):
     page.open(report)
     page.click("#kpis td a")
     page.value(PAINTED)
-    assert fragment(page) == f"#{anchor(SLOWER.nodeid)}"
+    wait_for_fragment(page, f"#{anchor(SLOWER.nodeid)}")
 
 
 def test_the_command_is_copied(page: Page, report: str):

@@ -32,9 +32,10 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
         room -= len(content) if fits else 0
         # Slashes on Windows too: this is an address.
         link = Path(os.path.relpath(graph, folder)).as_posix()
-        found[test.nodeid] = Flame(link, svg_address(content) if fits else None)
+        found[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
     return found
 
 
-def svg_address(content: bytes) -> str:
-    return f"data:image/svg+xml;base64,{base64.b64encode(content).decode('ascii')}"
+def address_of(content: bytes, kind: str) -> str:
+    """Of a picture: it holds its own data."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"

@@ -21,17 +21,19 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Interval, Outcome
 from pytest_rlperf.report.categories import UNCATEGORISED
 from pytest_rlperf.report.escape import printable
-from pytest_rlperf.report.page.flames import svg_address
+from pytest_rlperf.report.page.flames import address_of
 from pytest_rlperf.report.terminal import worst_first
 
 WIDTH = 9.0  # inches, of which there are 72 pixels each
+DPI = 144
+"""Of pictures that are made of points: sharp on a phone too."""
 NAMED = 40
 """Tests beyond these get no name at the axis: it could not be read."""
 LONGEST = 46
 """Letters of a name."""
 SETTINGS: dict[Any, Any] = {
     "svg.fonttype": "none",  # words stay words: smaller, and sharp at any size
-    "svg.hashsalt": "pytest-rlperf",  # the same run gives the same file
+    "svg.hashsalt": "pytest-rlperf",
     "text.parse_math": False,  # a name may hold dollars
     "font.family": "sans-serif",
     "font.size": 10.0,
@@ -90,6 +92,9 @@ class Plot:
     dark: str
 
 
+Draw = Callable[[Axes, Theme], None]
+
+
 def forest_plot(run: RunResult) -> Plot | None:
     """All changes with their intervals, the worst on top; None where nothing was compared."""
     tests = [test for test in sorted(run.tests, key=worst_first) if test.timed]
@@ -98,7 +103,8 @@ def forest_plot(run: RunResult) -> Plot | None:
         return None
     height = 0.7 + 0.24 * min(len(found), NAMED)
     title = "Change of time of all tests that were compared, with 95 % intervals"
-    return _both(title, height, lambda axes, theme: _draw_forest(axes, found, theme))
+    kind = "svg" if len(found) <= NAMED else "png"  # which does not grow with every test
+    return _both(title, height, lambda axes, theme: _draw_forest(axes, found, theme), kind)
 
 
 def _draw_forest(axes: Axes, found: Sequence[tuple[TestResult, Interval]], theme: Theme) -> None:
@@ -142,7 +148,7 @@ def category_plot(run: RunResult) -> Plot | None:
 
 def _draw_categories(axes: Axes, groups: dict[str, list[float]], theme: Theme) -> None:
     for y, times in enumerate(groups.values()):
-        axes.scatter(times, [y] * len(times), color=theme.head, s=26, alpha=0.6, linewidths=0)
+        axes.scatter(times, [y] * len(times), color=theme.head, s=26, alpha=0.8, linewidths=0)
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter(FuncFormatter(lambda ns, _: format_time(ns)))
     axes.xaxis.set_minor_formatter(FuncFormatter(lambda ns, _: ""))
@@ -157,12 +163,12 @@ def _short(nodeid: str) -> str:
     return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"
 
 
-def _both(title: str, height: float, draw: Callable[[Axes, Theme], None]) -> Plot:
-    light, dark = (_svg(height, draw, theme) for theme in (LIGHT, DARK))
+def _both(title: str, height: float, draw: Draw, kind: str = "svg") -> Plot:
+    light, dark = (_address(height, draw, theme, kind) for theme in (LIGHT, DARK))
     return Plot(title, light, dark)
 
 
-def _svg(height: float, draw: Callable[[Axes, Theme], None], theme: Theme) -> str:
+def _address(height: float, draw: Draw, theme: Theme, kind: str) -> str:
     with matplotlib.rc_context(SETTINGS), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of letters that its font lacks; the browser has others
         figure = Figure(figsize=(WIDTH, height), layout="constrained", facecolor="none")
@@ -175,5 +181,7 @@ def _svg(height: float, draw: Callable[[Axes, Theme], None], theme: Theme) -> st
         axes.grid(axis="x", color=theme.faint, linewidth=0.6)
         axes.set_axisbelow(True)
         file = io.BytesIO()
-        figure.savefig(file, format="svg", metadata={"Date": None})
-    return svg_address(file.getvalue())
+        # Neither when nor by what it was drawn: the same run gives the same file.
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        figure.savefig(file, format=kind, metadata=metadata, dpi=DPI)
+    return address_of(file.getvalue(), "svg+xml" if kind == "svg" else kind)

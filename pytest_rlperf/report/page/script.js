@@ -44,7 +44,7 @@
         fits(outcomes, test.outcome) &&
         fits(categories, test.category) &&
         words.every((word) => test.name.includes(word));
-      test.item.hidden = !found;
+      if (test.item.hidden === found) test.item.hidden = !found;
       shown += found;
     }
     const all = tests.length === 1 ? "1 test" : `${tests.length} tests`;
@@ -52,10 +52,14 @@
     document.getElementById("none").hidden = shown > 0;
   };
 
+  // Typing shall not fill the list of visited pages; and browsers refuse a change at every key.
+  let pause = 0;
   const remember = () => {
-    const state = written();
-    // Typing shall not fill the list of visited pages.
-    history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+    clearTimeout(pause);
+    pause = setTimeout(() => {
+      const state = written();
+      history.replaceState(null, "", state ? `#${state}` : location.pathname + location.search);
+    }, 150);
   };
 
   // The address names a filter, or a place in the page.

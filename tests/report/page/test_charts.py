@@ -26,8 +26,8 @@ intervals = (
 
 
 def xs(found: Parsed) -> list[float]:
-    names = ("x", "x1", "x2", "cx")
-    drawn = [float(value) for name in names for value in found.values(name)]
+    drawn = [float(value) for value in found.values("x")]
+    drawn += [float(x) for path in found.values("d") for x in re.findall(r"[ML]([-\d.]+) ", path)]
     return [
         *drawn,
         *(float(p.split(",")[0]) for all_ in found.values("points") for p in all_.split()),
@@ -63,9 +63,10 @@ def test_curves_are_drawn_within_the_picture(points: list[tuple[float, float]], 
 
 def test_zero_what_is_allowed_and_the_change_stand_in_their_order():
     found = parsed(interval_chart("a", [Row(Interval(0.1, 0.08, 0.12))], threshold=0.05))
-    at = {given["class"]: given for tag, given in found.tags if tag in ("line", "circle")}
-    zero, allowed = float(str(at["zero"]["x1"])), float(str(at["threshold"]["x1"]))
-    assert zero < allowed < float(str(at["point accent"]["cx"]))
+    at = {given["class"]: str(given["d"]) for given in found.all("path")}
+    names = ("zero", "threshold", "dots estimate accent")
+    zero, allowed, change = (float(at[name][1:].split(" ")[0]) for name in names)
+    assert zero < allowed < change
 
 
 def test_a_change_beyond_the_reach_of_a_strip_ends_at_its_edge():
@@ -79,10 +80,11 @@ def test_a_chart_says_what_it_shows():
     assert [each["aria-label"] for each in found.all("svg")] == ["Time <a> call"]
 
 
-def test_pairs_are_joined_only_where_they_met():
-    assert sides_chart("a", [1.0, 2.0], [1.0, 2.0], TIME, met=True).count('class="pair"') == 2
-    assert sides_chart("a", [1.0, 2.0], [1.0], TIME, met=True).count('class="pair"') == 0
-    assert sides_chart("a", [1.0, 2.0], [1.0, 2.0], TIME).count('class="pair"') == 0
+@pytest.mark.parametrize(("base", "met", "joined"), [(2, True, 2), (1, True, 0), (2, False, 0)])
+def test_pairs_are_joined_only_where_they_met(base: int, met: bool, joined: int):
+    found = parsed(sides_chart("a", [1.0, 2.0], [1.0, 2.0][:base], TIME, met=met))
+    paths = [str(given["d"]) for given in found.all("path") if given["class"] == "pair"]
+    assert "".join(paths).count("M") == joined
 
 
 def test_bytes_are_round_in_their_own_unit():

@@ -10,18 +10,19 @@ from pytest_rlperf.report.page.charts.drawing import (
     WIDTH,
     bottom_axis,
     chart,
-    dot,
+    dots,
     line,
+    lines,
     words,
 )
 from pytest_rlperf.report.page.charts.quantities import Quantity
 from pytest_rlperf.report.page.charts.scale import Scale, spanning
-from pytest_rlperf.report.page.markup import Markup, element, number
+from pytest_rlperf.report.page.markup import Markup, element
 
 HEIGHT = 150
 LEGEND = 20
-POINTS = 80
-"""Of a line: more are not seen."""
+POINTS = 60
+"""Of a line: more are not seen, and would be most of a page of many tests."""
 MARKED = 12
 """A line of at most so many points shows each of them."""
 
@@ -55,8 +56,8 @@ def curves_chart(
     return chart(
         title,
         HEIGHT,
-        bottom_axis(x, HEIGHT, x_quantity.shown, sorted(set(xs)) if measured else None),
-        [line(left, y.at(tick), WIDTH - EDGE, y.at(tick), "grid") for tick, _ in ticks],
+        bottom_axis(x, HEIGHT, x_quantity.shown, sorted(set(xs)) if measured else ()),
+        lines([(left, y.at(tick), WIDTH - EDGE, y.at(tick)) for tick, _ in ticks], "grid"),
         [words(text, left - 6, y.at(tick) + 4, "end") for tick, text in ticks],
         [_drawn(each, x, y) for each in thin],
         _legend(thin),
@@ -64,10 +65,10 @@ def curves_chart(
 
 
 def _drawn(curve: Curve, x: Scale, y: Scale) -> list[Markup]:
-    path = " ".join(f"{number(x.at(a))},{number(y.at(b))}" for a, b in curve.points)
+    path = " ".join(f"{x.at(a):.0f},{y.at(b):.0f}" for a, b in curve.points)
     drawn = [element("polyline", points=path, class_=f"curve {curve.kind}")]
     if curve.kind != "ideal" and len(curve.points) <= MARKED:
-        drawn += [dot(x.at(a), y.at(b), 3, f"point {curve.kind}") for a, b in curve.points]
+        drawn.append(dots(((x.at(a), y.at(b)) for a, b in curve.points), curve.kind))
     return drawn
 
 

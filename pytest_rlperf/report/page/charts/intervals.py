@@ -10,8 +10,9 @@ from pytest_rlperf.report.page.charts.drawing import (
     WIDTH,
     bottom_axis,
     chart,
-    dot,
+    dots,
     line,
+    lines,
     words,
 )
 from pytest_rlperf.report.page.charts.quantities import PERCENT
@@ -52,7 +53,7 @@ def interval_chart(
         bottom_axis(scale, height, PERCENT.shown),
         _allowed(scale, threshold, floor),
         line(scale.at(0), 0, scale.at(0), floor, "zero"),
-        [dot(scale.at(value), floor - 7, 2.5, "block") for value in blocks],
+        dots(((scale.at(value), floor - 7) for value in blocks), "block"),
         [_whisker(scale, row, ROW * (i + 0.5), left) for i, row in enumerate(rows)],
     )
 
@@ -68,11 +69,10 @@ def _allowed(scale: Scale, threshold: float | None, floor: float) -> Markup | No
 def _whisker(scale: Scale, row: Row, y: float, left: float) -> list[Markup]:
     found = row.interval
     low, high = scale.at(found.low), scale.at(found.high)
+    ends = ((low, y - 5, low, y + 5), (high, y - 5, high, y + 5))
     drawn = [
-        line(low, y, high, y, f"whisker {row.kind}"),
-        line(low, y - 5, low, y + 5, f"whisker {row.kind}"),
-        line(high, y - 5, high, y + 5, f"whisker {row.kind}"),
-        dot(scale.at(found.change), y, 4.5, f"point {row.kind}"),
+        lines([(low, y, high, y), *ends], f"whisker {row.kind}"),
+        dots([(scale.at(found.change), y)], f"estimate {row.kind}"),
     ]
     return [words(row.name, left - 8, y + 4, "end"), *drawn] if row.name else drawn
 
@@ -90,7 +90,7 @@ def strip(interval: Interval, threshold: float | None, reach: float) -> Markup:
         line(scale.at(0), 0, scale.at(0), STRIP_HEIGHT, "zero"),
         None if at is None else line(at, 1, at, STRIP_HEIGHT - 1, "threshold"),
         line(low, middle, max(high, low + 1), middle, "whisker accent"),
-        dot(scale.at(interval.change), middle, 3, "point accent"),
+        dots([(scale.at(interval.change), middle)], "accent"),
         viewBox=f"0 0 {STRIP_WIDTH} {STRIP_HEIGHT}",
         class_="strip",
         aria_hidden="true",

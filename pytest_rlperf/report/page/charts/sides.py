@@ -9,8 +9,9 @@ from pytest_rlperf.report.page.charts.drawing import (
     WIDTH,
     bottom_axis,
     chart,
-    dot,
+    dots,
     line,
+    lines,
     words,
 )
 from pytest_rlperf.report.page.charts.quantities import Quantity
@@ -34,7 +35,7 @@ def sides_chart(
         title,
         HEIGHT,
         bottom_axis(scale, HEIGHT, quantity.shown),
-        [line(scale.at(b), BASE_Y, scale.at(h), HEAD_Y, "pair") for h, b in pairs],
+        lines(((scale.at(b), BASE_Y, scale.at(h), HEAD_Y) for h, b in pairs), "pair"),
         _side("base", base, scale, BASE_Y),
         _side("head", head, scale, HEAD_Y),
     )
@@ -46,6 +47,6 @@ def _side(name: str, values: Sequence[float], scale: Scale, y: float) -> list[Ma
     middle = scale.at(statistics.median(values))
     return [
         words(name, LABELS - 8, y + 4, "end"),
-        *(dot(scale.at(value), y, 3.5, f"point {name}") for value in values),
+        dots(((scale.at(value), y) for value in values), name),
         line(middle, y - 9, middle, y + 9, f"median {name}"),
     ]
