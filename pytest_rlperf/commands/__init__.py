@@ -12,6 +12,7 @@ COMMANDS = {
     "export": "a result of --rlperf-json in the format of another tool",
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
+    "notify": "post a regression to a webhook, such as Slack's",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
     "trend": "what the history says of each test: changes, creep, flaky ones",
 }

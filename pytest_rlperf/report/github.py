@@ -15,6 +15,15 @@ SUMMARY_BYTES = 2**20
 """GitHub drops the summary of a step that is larger."""
 
 
+def run_address(environ: Mapping[str, str]) -> str | None:
+    """Of the page that shows this run; None: it is none of GitHub's."""
+    names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
+    server, repository, run = (environ.get(name) for name in names)
+    if not (server and repository and run):
+        return None
+    return f"{server}/{repository}/actions/runs/{run}"
+
+
 class Place(NamedTuple):
     """Where a test is written."""
 
