@@ -55,6 +55,7 @@ LONE = (
     "budget",
     "category",
     "strict",
+    "reached",
     "prove",
     "profile",
     *MEMORY,
@@ -81,6 +82,7 @@ class Settings:
     usual_budget_s: float  # without the command line's: that of a run which proves nothing
     categories: frozenset[str]
     strict: bool
+    reached: bool  # only tests that the change can reach
     prove: bool
     profile: ProfileWish
     limits: Limits  # of memory
@@ -157,6 +159,13 @@ def add_options(parser: pytest.Parser) -> None:
         help="Fail on inconclusive, incomparable and missing comparisons too.",
     )
     group.addoption(
+        "--rlperf-reached",
+        action="store_true",
+        default=None,
+        help="Only tests whose imports lead to a file that changed since the revision of "
+        "--rlperf-against; needs grimp.",
+    )
+    group.addoption(
         "--rlperf-prove",
         action="store_true",
         help="Measure the gate itself: compare the selected tests with themselves, unchanged and "
@@ -184,6 +193,7 @@ def add_options(parser: pytest.Parser) -> None:
     for name, text in INI.items():
         parser.addini(name, text, default=None)
     parser.addini("rlperf_category", "categories to run, as --rlperf-category", type="args")
+    parser.addini("rlperf_reached", "as --rlperf-reached", type="bool", default=False)
     parser.addini("rlperf_strict", "as --rlperf-strict", type="bool", default=False)
 
 
@@ -195,7 +205,6 @@ def read_settings(config: pytest.Config) -> Settings:
     usual_budget = _seconds(config.getini("rlperf_budget") or None) or BUDGET_S
     json_file, report = _text(config, "json"), _text(config, "report")
     here = config.invocation_params.dir
-    strict = config.getoption("rlperf_strict")
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
@@ -207,7 +216,8 @@ def read_settings(config: pytest.Config) -> Settings:
         budget_s=budget or usual_budget,
         usual_budget_s=usual_budget,
         categories=frozenset(categories),
-        strict=bool(config.getini("rlperf_strict") if strict is None else strict),
+        strict=_flag(config, "strict"),
+        reached=_reached(config, against),
         prove=bool(config.getoption("rlperf_prove")),
         profile=_profile(config, against),
         limits=_limits(config),
@@ -244,6 +254,11 @@ def _text(config: pytest.Config, name: str) -> str | None:
     return given if given is not None else (config.getini(f"rlperf_{name}") or None)
 
 
+def _flag(config: pytest.Config, name: str) -> bool:
+    given: bool | None = config.getoption(f"rlperf_{name}")
+    return bool(config.getini(f"rlperf_{name}") if given is None else given)
+
+
 def _seconds(given: str | None) -> float | None:
     return None if given is None else parse_seconds(given, "--rlperf-budget")
 
@@ -265,6 +280,14 @@ def _head(config: pytest.Config, against: str | None) -> str | None:
     if given is not None and against is None:
         raise UsageError(f"--rlperf-head={given} needs --rlperf-against to compare it with.")
     return given
+
+
+def _reached(config: pytest.Config, against: str | None) -> bool:
+    if against is None and config.getoption("rlperf_reached"):
+        raise UsageError(
+            "--rlperf-reached needs --rlperf-against, which tells since when files changed."
+        )
+    return against is not None and _flag(config, "reached")
 
 
 def _profile(config: pytest.Config, against: str | None) -> ProfileWish:

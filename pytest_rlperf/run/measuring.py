@@ -3,7 +3,7 @@
 import datetime
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from typing import Any
 
 import pytest
@@ -63,11 +63,17 @@ class MeasuringSession:
         except UsageError as error:
             raise pytest.UsageError(f"rlperf: {error}") from None
         wanted = self._settings.categories
-        self._specs = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
+        fitting = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
+        kept = self._narrowed([item for item in items if item.nodeid in fitting])
+        self._specs = {nodeid: fitting[nodeid] for nodeid in fitting if nodeid in kept}
         deselected = [item for item in items if item.nodeid not in self._specs]
         items[:] = [item for item in items if item.nodeid in self._specs]
         if deselected:
             config.hook.pytest_deselected(items=deselected)
+
+    def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
+        """Those of the fitting tests that are worth measuring."""
+        return {item.nodeid for item in items}
 
     # -- running ------------------------------------------------------------------------------
 

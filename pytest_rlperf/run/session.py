@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
 
 import pytest
@@ -29,6 +29,7 @@ from pytest_rlperf.run.campaign import Campaign
 from pytest_rlperf.run.measuring import MeasuringSession
 from pytest_rlperf.run.memory_campaign import MemoryCampaign
 from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
+from pytest_rlperf.run.reached import reached_tests
 from pytest_rlperf.run.reporting import report_tests, status_of
 from pytest_rlperf.run.selection import selected_scope
 from pytest_rlperf.run.staging import Revisions, staged
@@ -50,6 +51,7 @@ class GateSession(MeasuringSession):
             *(None if ref is None else resolve(config.rootpath, ref) for ref in _refs(settings))
         )
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
+        self._untouched = False  # whether there are tests, and the change reaches none of them
 
     @property
     def _revision(self) -> Revision | None:
@@ -66,6 +68,15 @@ class GateSession(MeasuringSession):
 
     # -- running ------------------------------------------------------------------------------
 
+    def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
+        if self._revision is None or not self._settings.reached:
+            return super()._narrowed(items)
+        head = None if self._revisions.head is None else self._revisions.head.sha
+        found = reached_tests(items, self._config.rootpath, self._revision.sha, head)
+        self._notices += () if found.notice is None else (found.notice,)
+        self._untouched = bool(items) and not found.nodeids
+        return found.nodeids
+
     def _measure(self, session: pytest.Session) -> None:
         collected = not session.testsfailed
         cores = available_cores()
@@ -79,7 +90,7 @@ class GateSession(MeasuringSession):
             whole = scope.whole and collected
             partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
         with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
-            self._notices = notices
+            self._notices += notices
             campaign = Campaign(
                 [b for b in benchmarks if b.timed],
                 Blocks(stage),
@@ -170,6 +181,10 @@ class GateSession(MeasuringSession):
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
     ) -> None:
         run = self._run
+        if run is None and self._untouched:
+            for notice in self._notices:
+                terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
+            return
         if run is None:
             if self._exit_code(exitstatus) == NOTHING_COMPARED:
                 terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
@@ -196,6 +211,8 @@ class GateSession(MeasuringSession):
 
     def _exit_code(self, status: int) -> int:
         """pytest's own, but for a comparison that was asked for and did not take place."""
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._untouched:
+            return pytest.ExitCode.OK
         asked = self._revision is not None or self._strict
         if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
             return status if self._run is not None and _compared(self._run) else NOTHING_COMPARED
