@@ -12,7 +12,9 @@ COMMANDS = {
     "export": "a result of --rlperf-json in the format of another tool",
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
+    "install-hook": "check the performance before every `git push`",
     "notify": "post a regression to a webhook, such as Slack's",
+    "pre-push": "what that hook does: measure what is about to be pushed",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
     "trend": "what the history says of each test: changes, creep, flaky ones",
 }

@@ -2,7 +2,7 @@
 
 import os
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from pytest_rlperf.errors import RevisionError
@@ -43,22 +43,30 @@ class GitFailed(RevisionError):
         self.stderr = stderr
 
 
+def without_hook_variables(inherited: Mapping[str, str]) -> dict[str, str]:
+    return {name: value for name, value in inherited.items() if name not in HOOK_VARIABLES}
+
+
 def clean_environment(inherited: Mapping[str, str]) -> dict[str, str]:
     """The environment without a calling hook's variables, in English, asking no questions."""
-    env = {name: value for name, value in inherited.items() if name not in HOOK_VARIABLES}
+    env = without_hook_variables(inherited)
     # Without optional locks `git status` does not refresh the user's index.
     return env | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
 
 
 def git(
-    folder: Path, *args: str, stdin: bytes | None = None, env: Mapping[str, str] | None = None
+    folder: Path,
+    *args: str,
+    stdin: bytes | None = None,
+    env: Mapping[str, str] | None = None,
+    settings: Sequence[str] = QUIET,
 ) -> str:
     """The standard output of `git args` in `folder`; raises GitFailed."""
     environment = clean_environment(os.environ) | dict(env or {})
     feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     try:
         done = subprocess.run(
-            ["git", *QUIET, *args], cwd=folder, env=environment, capture_output=True, **feed
+            ["git", *settings, *args], cwd=folder, env=environment, capture_output=True, **feed
         )
     except FileNotFoundError as error:
         if not folder.is_dir():
@@ -108,6 +116,11 @@ def _no_repository(root: Path, stderr: str) -> str:
 def listed(top: Path, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
     """The paths, relative to the top level, that `git ls-files args` names."""
     return _split(git(top, "ls-files", "-z", *args, env=env))
+
+
+def hooks_folder(top: Path) -> Path:
+    """Where git looks for hooks: shared by all worktrees, or wherever core.hooksPath says."""
+    return top / git(top, "rev-parse", "--git-path", "hooks", settings=()).removesuffix("\n")
 
 
 def ignored(top: Path, paths: Iterable[str]) -> set[str]:

@@ -5,7 +5,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -90,15 +90,26 @@ class Project:
         self, *args: str, autoload: bool = False, env: Mapping[str, str] | None = None
     ) -> "Running":
         """Start pytest. Without the other installed plugins, workers start in half the time."""
+        plugin = () if autoload else OWN_PLUGIN
+        command = [sys.executable, "-m", "pytest", *plugin, *NO_CACHE, *args]
+        return self.start_command(command, autoload=autoload, env=env)
+
+    def start_command(
+        self,
+        command: Sequence[str],
+        *,
+        autoload: bool = False,
+        env: Mapping[str, str] | None = None,
+    ) -> "Running":
+        """Start any command, in the environment in which pytest would run."""
         run = self._new_run()
         environment = {**self._environment(run), **(env or {})}
-        plugin = () if autoload else OWN_PLUGIN
         if autoload:
             del environment["PYTEST_DISABLE_PLUGIN_AUTOLOAD"]
         # To a file: a pipe would stay open as long as any process of the run is left.
         with (run / "output").open("wb") as output:
             popen = subprocess.Popen(
-                [sys.executable, "-m", "pytest", *plugin, *NO_CACHE, *args],
+                command,
                 cwd=self.folder / self.cwd,
                 env=environment,
                 stdin=subprocess.DEVNULL,
