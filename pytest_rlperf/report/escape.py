@@ -13,7 +13,8 @@ CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
 ODD = re.compile(r"[^A-Za-z0-9 -]")
 """Dots, slashes and colons too: GitHub makes links of addresses."""
 SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
-MENTION = re.compile(r"[@#]")
+LINKED = re.compile(r"[@#]|:(?=//)|www(?=\.)", re.IGNORECASE)
+"""What GitHub makes a mention or a link of, with whatever follows; a space of no width keeps it."""
 
 
 def code(text: str) -> str:
@@ -32,7 +33,7 @@ def html_code(text: str) -> str:
 def plain(text: str) -> str:
     """Running text on one line; GitHub makes neither emphasis, links nor mentions of it."""
     escaped = SPECIAL.sub(_escaped, " ".join(text.split()))
-    return MENTION.sub(lambda found: f"{found[0]}&#8203;", escaped)
+    return LINKED.sub(lambda found: f"{found[0]}&#8203;", escaped)
 
 
 def _escaped(found: re.Match[str]) -> str:

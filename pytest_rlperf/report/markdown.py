@@ -66,7 +66,7 @@ def _proof_pieces(
     """What was measured is the gate; of the tests, only failures are told."""
     return [
         f"## Performance: {render_proof_summary(proof)}\n",
-        f"{render_head(run)}, compared with itself.\n",
+        f"{plain(render_head(run))}, compared with itself.\n",
         *(_details(test, None) for test in tests if _fails(test)),
         fenced("\n".join(render_proof(proof))),
         *_section("Notes", list(map(plain, notices))),
@@ -80,7 +80,7 @@ def _proof_pieces(
 def _headline(run: RunResult) -> str:
     lines = [f"## Performance: {render_summary(run) or 'no tests'}", ""]
     partner = "" if run.against is None else f" against {plain(run.against)}"
-    lines.append(f"{render_head(run)}{partner}: **{render_verdict(run)}**")
+    lines.append(f"{plain(render_head(run))}{partner}: **{render_verdict(run)}**")
     lines += ["", INTERRUPTED] if run.interrupted else []
     return "\n".join(lines) + "\n"
 

@@ -63,6 +63,7 @@ def test_an_id_in_html_opens_no_tag_and_ends_no_block(text: str):
         ("<script> & $x$ | ~~y~~", r"&lt;script&gt; &amp; \$x\$ \| \~\~y\~\~"),
         ("C:\\new\n\n# title", r"C:\\new #&#8203; title"),
         ("@pytest.mark fixes #12", "@&#8203;pytest.mark fixes #&#8203;12"),
+        ("https://x.org or WWW.x.org", "https:&#8203;//x.org or WWW&#8203;.x.org"),
     ],
 )
 def test_running_text_is_on_one_line_without_markup_links_and_mentions(
