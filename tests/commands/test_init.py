@@ -7,11 +7,13 @@ import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
 from pytest_rlperf import cli
 from pytest_rlperf.commands import init
+from tests.launch.repositories import run_git
 
-OWN_WORKFLOW = Path(__file__).parents[2] / ".github" / "workflows" / "rlperf.yml"
+OWN = Path(__file__).parents[2]
 TABLE = {"rlperf_budget": "300"}
 PROJECT = '[project]\nname = "My-Lib"\nversion = "1"\n'
 
@@ -43,10 +45,14 @@ def test_an_empty_folder_gets_a_test_a_workflow_and_settings(
     folder: Path, capsys: pytest.CaptureFixture[str]
 ):
     assert cli.main(["init"]) == 0
-    assert files(folder) == [".github/workflows/rlperf.yml", "pytest.ini", init.TEST]
+    assert files(folder) == [
+        init.ACTION, init.COMMENT_WORKFLOW, init.WORKFLOW, "pytest.ini", init.TEST,
+    ]  # fmt: skip
     assert capsys.readouterr().out.splitlines() == [
         "wrote tests/perf/test_first.py",
         "wrote .github/workflows/rlperf.yml",
+        "wrote .github/workflows/rlperf-comment.yml",
+        "wrote .github/actions/rlperf/action.yml",
         "wrote pytest.ini",
         "Next, commit these files, change something, and run:",
         "  pytest --rlperf --rlperf-against=HEAD tests/perf",
@@ -217,17 +223,60 @@ def test_the_workflow_installs_what_the_project_needs(
     for name, text in present.items():
         (folder / name).write_text(text)
     cli.main(["init"])
-    assert f"- run: python -m pip install {words}\n" in (folder / init.WORKFLOW).read_text()
-
-
-def test_the_workflow_pins_the_actions_that_our_own_does_and_may_only_read(folder: Path):
-    cli.main(["init"])
     text = (folder / init.WORKFLOW).read_text()
-    actions = re.findall(r"uses: (.*)", text)
-    assert len(actions) == 3
-    assert set(actions) <= set(re.findall(r"uses: (.*)", OWN_WORKFLOW.read_text()))
-    assert re.findall(r"permissions:(.*)\n( {6}\w.*)?", text) == [
-        (" {}", ""),
-        ("", "      contents: read"),
+    assert text.count(f"- run: python -m pip install {words}\n") == 2
+
+
+def test_jobs_pin_the_actions_that_our_own_do_and_have_the_same_permissions(folder: Path):
+    cli.main(["init"])
+    for name in (init.WORKFLOW, init.COMMENT_WORKFLOW):
+        text, own = (folder / name).read_text(), (OWN / name).read_text()
+        assert set(re.findall(r"uses: (.*)", text)) <= set(re.findall(r"uses: (.*)", own))
+        assert "<" not in text
+        jobs, own_jobs = yaml.safe_load(text)["jobs"], yaml.safe_load(own)["jobs"]
+        allowed = [job.get("permissions") for job in own_jobs.values()]
+        assert all(job["permissions"] in allowed for job in jobs.values())
+        assert yaml.safe_load(text)["permissions"] == {}
+
+
+def test_the_action_is_a_copy_of_our_own(folder: Path):
+    cli.main(["init"])
+    assert (folder / init.ACTION).read_text() == (OWN / init.ACTION).read_text()
+
+
+def test_the_second_workflow_waits_for_the_first(folder: Path):
+    cli.main(["init"])
+    first = yaml.safe_load((folder / init.WORKFLOW).read_text())
+    # YAML 1.1 reads `on` as true.
+    second = yaml.safe_load((folder / init.COMMENT_WORKFLOW).read_text())[True]
+    assert second["workflow_run"]["workflows"] == [first["name"]]
+
+
+@pytest.mark.parametrize(
+    ("branch", "written"), [("trunk", "trunk"), ("a/b-1", "a/b-1"), ("x]y", "main"), (None, "main")]
+)
+def test_the_workflow_watches_the_main_branch_of_the_remote(
+    folder: Path, branch: str | None, written: str
+):
+    run_git(folder, "init", "--quiet")
+    if branch is not None:
+        head = f"refs/remotes/origin/{branch}"
+        run_git(folder, "symbolic-ref", "refs/remotes/origin/HEAD", head)
+    cli.main(["init"])
+    workflow = yaml.safe_load((folder / init.WORKFLOW).read_text())
+    assert workflow[True]["push"] == {"branches": [written]}
+
+
+def test_the_workflows_pass_zizmor(folder: Path):
+    cli.main(["init"])
+    command = [
+        str(Path(sys.executable).with_name("zizmor")),
+        "--offline",
+        "--quiet",
+        "--no-progress",
     ]
-    assert "<" not in text
+    config = OWN / ".github/zizmor.yml"
+    done = subprocess.run(
+        [*command, f"--config={config}", ".github"], cwd=folder, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout

@@ -86,6 +86,13 @@ class Project:
         self.git("add", "--all")
         self.git("commit", "--quiet", "--allow-empty", "-m", "change")
 
+    def add_remote(self) -> None:
+        """`origin`, a bare repository beside this one, which has all of main."""
+        remote = self.folder.parent / "remote"
+        self.git("init", "--quiet", "--bare", "--initial-branch=main", str(remote))
+        self.git("remote", "add", "origin", str(remote))
+        self.git("push", "--quiet", "-u", "origin", "main")
+
     def start(
         self, *args: str, autoload: bool = False, env: Mapping[str, str] | None = None
     ) -> "Running":

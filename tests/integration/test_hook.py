@@ -24,10 +24,7 @@ RLPERF = (sys.executable, "-m", "pytest_rlperf.cli")
 def project(workshop: Workshop, request: pytest.FixtureRequest) -> Project:
     """A clone with the hook, at what the remote has."""
     project = workshop.project(f"hook-{request.node.name}", FILES)
-    remote = project.folder.parent / "remote"
-    project.git("init", "--quiet", "--bare", "--initial-branch=main", str(remote))
-    project.git("remote", "add", "origin", str(remote))
-    project.git("push", "--quiet", "-u", "origin", "main")
+    project.add_remote()
     words = ("install-hook", "--budget=8", "--", *OWN_PLUGIN, *NO_CACHE)
     assert project.start_command([*RLPERF, *words]).wait().code == 0
     return project

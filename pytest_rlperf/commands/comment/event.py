@@ -42,6 +42,14 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
     )
 
 
+def pull_request_number(environ: Mapping[str, str]) -> int | None:
+    """Of a job that pull_request started; None: something else did."""
+    if not environ.get("GITHUB_EVENT_PATH"):
+        return None
+    number = (_event(environ).get("pull_request") or {}).get("number")
+    return number if isinstance(number, int) else None
+
+
 def _event(environ: Mapping[str, str]) -> dict[str, Any]:
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:

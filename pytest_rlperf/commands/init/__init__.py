@@ -4,6 +4,7 @@ import sys
 import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +14,13 @@ from pytest_rlperf.commands.init.surroundings import (
     find_package,
     has_pytest_table,
     install_words,
+    main_branch,
     read_pyproject,
     why_not_imported,
 )
 from pytest_rlperf.commands.init.templates import (
+    render_action,
+    render_comment_workflow,
     render_ini,
     render_test,
     render_toml,
@@ -28,6 +32,8 @@ from pytest_rlperf.store.atomic import write_atomically
 
 TEST = "tests/perf/test_first.py"
 WORKFLOW = ".github/workflows/rlperf.yml"
+COMMENT_WORKFLOW = ".github/workflows/rlperf-comment.yml"
+ACTION = ".github/actions/rlperf/action.yml"
 PYTEST_INI = "pytest.ini"
 NEXT = "pytest --rlperf --rlperf-against=HEAD tests/perf"
 
@@ -45,7 +51,10 @@ def run(arguments: Namespace) -> int:
     files = {TEST: _first_test(folder, pyproject)}
     if _is_top_of_repository(folder):
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
-        files[WORKFLOW] = render_workflow(python, install_words(folder, pyproject))
+        install = install_words(folder, pyproject)
+        files[WORKFLOW] = render_workflow(python, install, main_branch(folder))
+        files[COMMENT_WORKFLOW] = render_comment_workflow(python, version("pytest-rlperf"))
+        files[ACTION] = render_action()
     for name in _to_write(folder, files, arguments.force):
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)

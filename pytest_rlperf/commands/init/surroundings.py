@@ -1,6 +1,7 @@
 """What a project looks like, before anything is written into it."""
 
 import configparser
+import re
 import subprocess
 import sys
 import tomllib
@@ -10,11 +11,15 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.launch.git import git_or_none
 
 PYPROJECT = "pyproject.toml"
 INI_FILES = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest"}
 INI_FILES["setup.cfg"] = "tool:pytest"
 """Files in which pytest looks for its settings, and the section it reads there."""
+
+BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
+"""One that means nothing else in YAML, and is no pattern of GitHub's."""
 
 NO_PACKAGES = frozenset(
     {"tests", "test", "docs", "doc", "examples", "benchmarks", "scripts", "tools", "build", "dist"}
@@ -118,3 +123,10 @@ def install_words(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
     if (folder / "setup.py").is_file() or {"project", "build-system"} & set(pyproject or {}):
         words += ["-e", "."]
     return " ".join(words)
+
+
+def main_branch(folder: Path) -> str:
+    """Of which CI keeps the history: the remote's, as the clone knows it, else the usual one."""
+    head = git_or_none(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
+    name = (head or "").removeprefix("origin/")
+    return name if BRANCH.fullmatch(name) else "main"

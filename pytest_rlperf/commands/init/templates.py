@@ -1,55 +1,109 @@
 """The files that `rlperf init` writes."""
 
+from importlib import resources
+
 SETTINGS = {"rlperf_budget": "300"}
 """The allowed slowdown is left out: its default depends on what is compared with."""
 WHY = "# Seconds that `pytest --rlperf` may take."
 
-WORKFLOW = """\
+CHECKOUT = """\
+      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8 # v5.0.0
+        with:
+"""
+PYTHON = """\
+          persist-credentials: false
+      - uses: actions/setup-python@e797f83bcb11b83ae66e0230d6156d7c80228e7c # v6.0.0
+        with:
+          python-version: "<python>"
+"""
+
+WORKFLOW = f"""\
 name: performance
 
 on:
   pull_request:
+  push:
+    branches: ["<branch>"]
 
-permissions: {}
+permissions: {{}}
 
 concurrency:
-  group: ${{ github.workflow }}-${{ github.ref }}
-  cancel-in-progress: true
+  group: ${{{{ github.workflow }}}}-${{{{ github.ref }}}}
+  # What the main branch measures is kept, so it is measured to its end.
+  cancel-in-progress: ${{{{ github.event_name == 'pull_request' }}}}
 
 jobs:
-  duet:
+  compare:
     name: Performance against the merge base
+    if: github.event_name == 'pull_request'
     runs-on: ubuntu-latest
     timeout-minutes: 20
     permissions:
       contents: read
     steps:
-      - uses: actions/checkout@08c6903cd8c0fde910a37f88322edcfb5dd907a8 # v5.0.0
-        with:
+{CHECKOUT}\
           # The merge base has to be in the clone.
           fetch-depth: 0
-          persist-credentials: false
-      - uses: actions/setup-python@e797f83bcb11b83ae66e0230d6156d7c80228e7c # v6.0.0
-        with:
-          python-version: "<python>"
+{PYTHON}\
       - run: python -m pip install <install>
-      - name: Duet
-        env:
-          # A branch may be named anything, so its name reaches the shell as data only.
-          BASE_REF: ${{ github.base_ref }}
-        run: >-
-          python -m pytest
-          --rlperf
-          --rlperf-against="origin/${BASE_REF}..."
-          --rlperf-report=rlperf-report
-          tests/perf
-      - uses: actions/upload-artifact@ea165f8d65b6e75b540449e92b4886f43607fa02 # v4.6.2
-        if: ${{ !cancelled() }}
+      - uses: ./.github/actions/rlperf
         with:
-          name: rlperf-report
-          path: rlperf-report
-          if-no-files-found: warn
+          arguments: tests/perf
+
+  record:
+    name: History and baselines of the main branch
+    if: github.event_name == 'push'
+    runs-on: ubuntu-latest
+    timeout-minutes: 40
+    permissions:
+      contents: write # the branch rlperf-data
+    steps:
+{CHECKOUT}\
+          # The branch rlperf-data has to be in the clone.
+          fetch-depth: 0
+{PYTHON}\
+      - run: python -m pip install <install>
+      - uses: ./.github/actions/rlperf
+        with:
+          task: record
+          arguments: tests/perf
 """
+
+COMMENT_WORKFLOW = f"""\
+# The second half of rlperf.yml: a job of a fork gets no token that may write, so it leaves its report
+# as an artifact, and this workflow, which is always that of the main branch, comments.
+name: performance-comment
+
+on:
+  # Nothing that a pull request wrote is run here: its report is read as data, and checked.
+  workflow_run: # zizmor: ignore[dangerous-triggers]
+    workflows: [performance]
+    types: [completed]
+
+permissions: {{}}
+
+concurrency:
+  group: ${{{{ github.workflow }}}}-${{{{ github.event.workflow_run.head_repository.full_name }}}}-${{{{ github.event.workflow_run.head_branch }}}}
+  cancel-in-progress: true
+
+jobs:
+  comment:
+    name: Comment on the pull request
+    if: github.event.workflow_run.event == 'pull_request' && github.event.workflow_run.conclusion != 'cancelled'
+    runs-on: ubuntu-latest
+    timeout-minutes: 10
+    permissions:
+      actions: read # the artifact of the other run
+      contents: read
+      pull-requests: write # the comment
+    steps:
+{CHECKOUT}{PYTHON}\
+      # To comment it needs no other package, so none gets near the token.
+      - run: python -m pip install --no-deps pytest-rlperf<version>
+      - uses: ./.github/actions/rlperf
+        with:
+          task: comment
+"""  # noqa: E501
 
 IMPORT_TEST = '''\
 """Performance tests: `pytest --rlperf` measures them, plain `pytest` runs each of them once.
@@ -102,8 +156,18 @@ def test_sorting(rlperf, numbers):
 '''
 
 
-def render_workflow(python: str, install: str) -> str:
-    return WORKFLOW.replace("<python>", python).replace("<install>", install)
+def render_workflow(python: str, install: str, branch: str) -> str:
+    text = WORKFLOW.replace("<python>", python).replace("<install>", install)
+    return text.replace("<branch>", branch)
+
+
+def render_comment_workflow(python: str, version: str) -> str:
+    return COMMENT_WORKFLOW.replace("<python>", python).replace("<version>", f"=={version}")
+
+
+def render_action() -> str:
+    """The action of this version: a copy needs no address to be used, and changes when you say."""
+    return resources.files(__package__).joinpath("action.yml").read_text(encoding="utf-8")
 
 
 def render_test(package: str | None) -> str:

@@ -1,0 +1,81 @@
+"""`rlperf ci compare` and `record`: what pytest is asked for, and what lies beside the report."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.cli import main
+from pytest_rlperf.commands.ci import measuring
+from tests.commands.comment.stand_in import PULL_REQUEST
+from tests.launch.repositories import new_repository
+
+
+@pytest.fixture
+def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """What pytest would have got, in a repository."""
+    found: list[list[str]] = []
+
+    def keep(words: list[str]) -> int:
+        found.append(words)
+        return 1
+
+    monkeypatch.setattr(measuring, "run_pytest", keep)
+    monkeypatch.chdir(new_repository(tmp_path / "repo", {"a.py": ""}))
+    for name in ("GITHUB_BASE_REF", "GITHUB_EVENT_PATH"):
+        monkeypatch.delenv(name, raising=False)
+    return found
+
+
+def test_a_pull_request_is_compared_with_its_merge_base_and_ends_as_pytest_does(
+    asked: list[list[str]], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("GITHUB_BASE_REF", "release/$(x)")
+    assert main(["ci", "compare"]) == 1
+    expected = ["--rlperf-against=origin/release/$(x)...", "--rlperf-report=rlperf-report"]
+    assert asked == [["--rlperf", *expected]]
+
+
+def test_its_number_lies_beside_the_report(
+    asked: list[list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "event.json").write_text(json.dumps(PULL_REQUEST))
+    monkeypatch.setenv("GITHUB_EVENT_PATH", str(tmp_path / "event.json"))
+    main(["ci", "compare", "--against=main", "--report=some/where"])
+    assert Path("some/where/pull-request").read_text() == "12\n"
+
+
+def test_inputs_are_handed_on_and_empty_ones_stand_for_the_default(asked: list[list[str]]):
+    words = ["--against=v1", "--budget=90", "--report=", "--arguments=tests/perf -k 'a or b'"]
+    main(["ci", "compare", *words])
+    assert asked[0][1:] == [
+        *("--rlperf-against=v1", "--rlperf-report=rlperf-report", "--rlperf-budget=90"),
+        *("tests/perf", "-k", "a or b"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "this job is of no pull request, so there is no merge base; name a revision with "),
+        (["--against=x", "--arguments=-k 'a"], '--arguments is "-k \'a", which no shell could '),
+        (["--against=x", "--budget=soon"], "--budget is 'soon', which is no time; "),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_sentence(
+    words: list[str],
+    said: str,
+    asked: list[list[str]],
+    capsys: pytest.CaptureFixture[str],
+):
+    assert main(["ci", "compare", *words]) == 4
+    assert capsys.readouterr().err.startswith(f"rlperf: {said}")
+    assert asked == []
+
+
+def test_the_main_branch_is_saved_beside_the_report(asked: list[list[str]]):
+    assert main(["ci", "record"]) == 1
+    assert asked[0][1:] == [
+        *("--rlperf-save=main", "--rlperf-baselines=rlperf-report/baselines"),
+        "--rlperf-report=rlperf-report",
+    ]
