@@ -19,8 +19,8 @@ ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-# Runs of the gate want the cores for themselves: one at a time.
-GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi
+# Runs of the gate, and what watches processes live and die, want the cores: one at a time.
+GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi tests/measure/memory
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
