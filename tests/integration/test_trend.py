@@ -1,11 +1,13 @@
-"""From runs of a project's commits to its trend: what each of them let pass adds up."""
+"""From real runs of a project's commits to its trend."""
+
+import json
 
 import pytest
 
 from .projects import Project, Workshop
 from .stored import library, rlperf
 
-COMMITS = 8
+COMMITS = 3
 TESTS = """
 import lib
 
@@ -27,13 +29,12 @@ def project(workshop: Workshop) -> Project:
     return project
 
 
-def test_a_creep_is_reported_although_each_commit_passed(project: Project):
-    done = rlperf(project, "trend")
+def test_what_each_commit_let_pass_adds_up(project: Project):
+    done = rlperf(project, "trend", "--json")
     assert done.returncode == 0, done.stderr
-    base = project.git("rev-parse", "base")[:7]
-    (line,) = [line for line in done.stdout.splitlines() if line.startswith("CREEP")]
-    assert line.startswith("CREEP: tests/test_perf.py::test_work +17.")
-    assert f"over {COMMITS} commits since {base}, and +5.0 % is allowed of one change" in line
+    (trend,) = json.loads(done.stdout)["trends"]
+    assert trend["nodeid"] == "tests/test_perf.py::test_work"
+    assert trend["points"][-1]["level"] == pytest.approx(1.02 ** (COMMITS - 1) - 1, abs=0.005)
 
 
 def test_the_project_is_as_clean_as_before(project: Project):
