@@ -42,7 +42,7 @@ def paired(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
 
 
 def _typical(pairs: Sequence[Pair]) -> list[Pair]:
-    """The middle of neighbours taken together. Where every second call does more, the median
+    """The middle third of neighbours taken together. Where every second call does more, the median
     of single pairs would lie anywhere between those that do and those that do not.
     """
     if len(pairs) >= ENOUGH_FOR_NEIGHBOURS:

@@ -16,7 +16,7 @@ from pytest_rlperf.model.spec import Spec
 
 LEAST_ALLOWED = 0.10
 """Unless the test has a threshold of its own: one observation a block is not known as well as the
-median of many slices."""
+typical pair of many slices."""
 
 
 def start_key(nodeid: str, name: str) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.judge.side_by_side import Difference, Fact, SideBySide
+from pytest_rlperf.launch.revision import SHORT
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.report.columns import aligned
 
@@ -18,7 +19,7 @@ def render_run(name: str, path: str, result: Mapping[str, Any]) -> str:
     parts = [path, str(result["created"])]
     if commit := result.get("commit"):
         changes = " with uncommitted changes" if result.get("dirty") else ""
-        parts.append(f"commit {str(commit)[:7]}{changes}")
+        parts.append(f"commit {str(commit)[:SHORT]}{changes}")
     if against := result.get("against"):
         parts.append(f"judged against {against}")
     return f"{name}: {', '.join(parts)}"
