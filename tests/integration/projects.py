@@ -156,6 +156,7 @@ class Project:
     def _environment(self, run: Path) -> dict[str, str]:
         return _clean() | {
             "RLPERF_CACHE": str(self.cache),
+            "TMPDIR": str(self.cache.parent),  # what a killed run leaves goes with it
             "COLUMNS": "200",
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "PYTHONDONTWRITEBYTECODE": "1",

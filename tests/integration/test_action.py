@@ -9,11 +9,10 @@ import pytest
 
 from tests.action import action, script
 
-from .fake_time import BLOCK_BUDGET, CONFTEST
 from .projects import NO_CACHE, OWN_PLUGIN, Ended, Project, Workshop
 from .stored import COARSE, TESTS, library
 
-FIRST = {"conftest.py": CONFTEST + BLOCK_BUDGET, "lib.py": library(), "tests/test_perf.py": TESTS}
+FIRST = {"lib.py": library(), "tests/test_perf.py": TESTS}
 ARGUMENTS = " ".join([*OWN_PLUGIN, *NO_CACHE])
 DATA = "origin/rlperf-data"
 KEEP = "Keep history and baselines on the data branch"
@@ -49,7 +48,7 @@ def test_a_pull_request_is_compared_and_leaves_its_number_beside_the_report(proj
         "GITHUB_EVENT_PATH": str(event),
         "GITHUB_STEP_SUMMARY": str(summary),
     }
-    inputs = {"arguments": f"{ARGUMENTS} -k work", "budget": "8"}
+    inputs = {"arguments": f"{ARGUMENTS} -k work"}
     ended = run_step(project, "Measure", inputs, env)
     assert ended.code == 1, ended.text
     assert "against merge base with origin/main" in ended.text
@@ -63,7 +62,7 @@ def test_a_pull_request_is_compared_and_leaves_its_number_beside_the_report(proj
 def test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch(
     project: Project,
 ):
-    how = {"task": "record", "arguments": f"{ARGUMENTS} {COARSE} -k work", "budget": "20"}
+    how = {"task": "record", "arguments": f"{ARGUMENTS} {COARSE} -k work"}
     assert run_step(project, "Measure", how).code == 0
     kept = run_step(project, KEEP, {"token": ""})
     assert kept.code == 0, kept.text

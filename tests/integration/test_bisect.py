@@ -60,13 +60,13 @@ def test_where_bad_is_not_slower_there_is_nothing_to_find(project: Project):
     done = bisect(project, "c5", "c6", "--", TEST, *OWN_PLUGIN)
     assert done.returncode == 4
     [line] = done.stderr.splitlines()
-    assert line.startswith("rlperf: c6 is not slower than c5 by more than +5.0 % (within the ")
+    assert line.startswith("rlperf: c6 is not slower than c5 by more than +5.0 % (")
     assert line.endswith("; there is no commit to find.")
 
 
 def test_each_duet_is_told_with_what_it_read(workshop: Workshop):
     project = workshop.project("bisect-plain", {"lib.py": LIBRARY.format(ns=1_000_000)})
-    for ns in (1_000_100, 1_300_000, 1_300_100):
+    for ns in (1_300_000, 1_300_100):
         project.commit({"lib.py": LIBRARY.format(ns=ns)})
     project.write({"tests/test_perf.py": TESTS})
     done = bisect(project, "base", "HEAD", "--", TEST, *OWN_PLUGIN)

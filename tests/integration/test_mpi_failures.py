@@ -43,6 +43,7 @@ def test_is_killed(rlperf_mpi):
         os.kill(os.getpid(), signal.SIGKILL)
     rlperf_mpi.comm.Barrier()
 
+@pytest.mark.rlperf_mpi(nprocs=2, timeout=4)
 def test_deadlocks(rlperf_mpi):
     def wait_for_nobody():
         rlperf_mpi.comm.recv(source=0)
@@ -60,6 +61,7 @@ def test_prints_a_megabyte(rlperf_mpi):
     print(f"the last words of rank {rlperf_mpi.rank}")
     rlperf_mpi.rank_assert(False, "to see the output")
 
+@pytest.mark.rlperf_mpi(nprocs=2, timeout=4)
 def test_runs_on(rlperf_mpi):
     def run_on():
         while True:

@@ -2,11 +2,9 @@
 
 import pytest
 
-from .fake_time import BLOCK_BUDGET, CONFTEST
 from .projects import Ended, Project, Workshop
 
 BASE = {
-    "conftest.py": CONFTEST + BLOCK_BUDGET,
     "reachable/__init__.py": "",
     "reachable/near.py": "from fakeclock import tick\n\ndef step():\n    tick(1_000_000)\n",
     "reachable/far.py": "from fakeclock import tick\n\ndef jump():\n    tick(1_000_000)\n",
@@ -19,7 +17,7 @@ SLOWER = {"reachable/near.py": BASE["reachable/near.py"].replace("1_000", "1_500
 
 
 def measure(project: Project, *args: str) -> Ended:
-    return project.measure("--rlperf-reached", "--rlperf-budget=8", *args)
+    return project.measure("--rlperf-reached", *args)
 
 
 @pytest.fixture(scope="module")
