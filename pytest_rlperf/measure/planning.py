@@ -20,6 +20,10 @@ interval for the same time."""
 LIVE_BLOCK_NS = 1_500_000_000
 """For jobs of several processes, whose slices differ far more than their blocks do."""
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
+WHOLE_PERIOD = 4
+"""Pairs, at least, while that takes no longer than `PERIOD_NS`: of a test that learns in every 4th
+call and has two calls a block, no block would see a slower one."""
+PERIOD_NS = 400_000_000
 LONGEST = 8
 """Times its usual pairs, for a block with time to spare."""
 COLD_START = 1.2
@@ -46,6 +50,8 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
     block_ns = LIVE_BLOCK_NS if alternating else BLOCK_NS
     whole_slice_ns = calls * (call_ns + seen.setup_ns)
     pairs = _power_of_two(_between(block_ns / (2 * whole_slice_ns), PAIRS[mode]))
+    if 2 * WHOLE_PERIOD * whole_slice_ns <= PERIOD_NS:
+        pairs = max(pairs, WHOLE_PERIOD)
     if seen.rounds:
         rounds = _near_divisor(seen.rounds, calls / seen.iterations)
         calls, pairs = rounds * seen.iterations, seen.rounds // rounds

@@ -60,7 +60,7 @@ def test_hang_on_base(rlperf):
     rlperf(work) if lib.AT_HEAD else time.sleep(3600)
 
 def test_hang_amid_slices_on_base(rlperf):
-    rlperf(lib.hang_at_fourth_call_on_base)
+    rlperf(lib.hang_at_fifth_call_on_base)
 
 def test_garbage(rlperf):
     def babble():
@@ -88,11 +88,11 @@ AT_HEAD = False
 def crash_on_base():
     os.kill(os.getpid(), signal.SIGABRT)
 
-def hang_at_fourth_call_on_base(calls=[0]):
-    # A scout makes two calls. In a block one warms up, so the fourth is in the third slice.
+def hang_at_fifth_call_on_base(calls=[0]):
+    # A scout makes four calls. In a block one warms up, so the fifth is in the fourth slice.
     calls[0] += 1
     tick(20_000_000)
-    if calls[0] == 4:
+    if calls[0] == 5:
         time.sleep(3600)
 """
 LIBRARY_HEAD = """
@@ -103,7 +103,7 @@ AT_HEAD = True
 def crash_on_base():
     tick(100_000)
 
-def hang_at_fourth_call_on_base():
+def hang_at_fifth_call_on_base():
     tick(20_000_000)
 """
 

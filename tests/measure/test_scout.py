@@ -73,6 +73,26 @@ def test_short_calls_are_repeated_until_they_can_be_told_from_noise():
     assert ENOUGH_NS <= clock.wall_ns < 20 * ENOUGH_NS
 
 
+@pytest.mark.parametrize("slow_one", [2, 3, 4])
+def test_a_single_slow_call_does_not_pass_for_the_usual_one(slow_one: int):
+    clock = FakeClock()
+    number = 0
+
+    def work() -> None:
+        nonlocal number
+        number += 1
+        clock.compute(90 * MS if number == slow_one else 30 * MS)
+
+    seen, _ = scout(Calls(work), clock)
+    assert seen["call_ns"] == 30 * MS
+
+
+def test_a_call_long_enough_to_tell_is_not_repeated():
+    clock = FakeClock()
+    scout(Calls(lambda: clock.compute(200 * MS)), clock)
+    assert clock.wall_ns == 2 * 200 * MS
+
+
 def test_a_very_long_call_is_made_once():
     clock = FakeClock()
     seen, _ = scout(Calls(lambda: clock.compute(30 * S)), clock)
