@@ -147,50 +147,60 @@ def test_lines_of_the_function_that_is_blamed_most(project: Project):
     assert "  lines of learn, with what they call, a call of the test:" in ended.text
 
 
-def test_a_function_that_never_runs_has_no_lines(project: Project):
-    ended = project.measure("--rlperf-profile=line:nobody", "-k", "learn", env=PROFILED)
-    assert (
-        "  lines: nobody did not run as Python code at head; name a function that does with "
-        "--rlperf-profile=line:FUNCTION"
-    ) in ended.text.splitlines()
-
-
-def test_a_test_that_only_waits_is_said_to(workshop: Workshop):
+@pytest.fixture(scope="module")
+def idle(workshop: Workshop) -> Ended:
+    """Its clock sees nobody compute; both tests became slower."""
     clock = FAKECLOCK.replace("Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)")
-    base = {**BASE, "fakeclock.py": clock}
-    project = workshop.project("profile-waits", base, {"lib.py": LIBRARY.replace("100_000", "2e5")})
-    ended = project.measure("-k", "wait", env=PROFILED)
-    assert "it waits for 100 % of its time, in sleep, I/O or locks" in ended.section("test_wait")
-    assert "100 % of it in lib.py:wait, calls 1x, time per call 2x" in ended.section("test_wait")
+    shy = """
+def be_shy():
+    import sys
+    wait()
+    if sys.getprofile():
+        raise RuntimeError("I am watched")
+"""
+    tests = TESTS + "\ndef test_be_shy(rlperf):\n    rlperf(lib.be_shy)\n"
+    base = {"fakeclock.py": clock, "lib.py": LIBRARY + shy, "tests/test_perf.py": tests}
+    head = {"lib.py": (LIBRARY + shy).replace("100_000", "2e5")}
+    project = workshop.project("profile-waits", base, head)
+    return project.measure("-k", "wait or shy", env=PROFILED)
 
 
-def test_a_test_that_cannot_be_profiled_says_why(workshop: Workshop):
-    shy = LIBRARY.replace("100_000", "2e5") + (
-        "    import sys\n    if sys.getprofile():\n        raise RuntimeError('I am watched')\n"
-    )
-    ended = workshop.project("profile-shy", BASE, {"lib.py": shy}).measure(
-        "-k", "wait", env=PROFILED
-    )
-    assert ended.outcomes == {"test_wait": "regressed"}
+def test_a_test_that_only_waits_is_said_to(idle: Ended):
+    assert "it waits for 100 % of its time, in sleep, I/O or locks" in idle.section("test_wait")
+    assert "100 % of it in lib.py:wait, calls 1x, time per call 2x" in idle.section("test_wait")
+
+
+def test_a_test_that_cannot_be_profiled_says_why(idle: Ended):
+    assert idle.outcomes["test_be_shy"] == "regressed"
     assert (
         "  profile: only 0 pairs of processes could be profiled: RuntimeError: I am watched\n"
-    ) in ended.section("test_wait")
+    ) in idle.section("test_be_shy")
 
 
-def test_a_test_with_the_benchmark_fixture_is_profiled_like_any_other(workshop: Workshop):
+@pytest.fixture(scope="module")
+def pedantic(workshop: Workshop) -> Ended:
     tests = """
 import lib
 
 def test_pedantic(benchmark):
     benchmark.pedantic(lib.learn, rounds=6, iterations=2)
 """
-    project = workshop.project(
-        "profile-benchmark", {**BASE, "tests/test_perf.py": tests}, {"lib.py": SLOWER}
-    )
-    ended = project.measure(autoload=True, env=PROFILED)
-    functions = ended.test("test_pedantic")["profile"]["functions"]
+    files = {**BASE, "tests/test_perf.py": tests}
+    project = workshop.project("profile-benchmark", files, {"lib.py": SLOWER})
+    return project.measure("--rlperf-profile=line:nobody", autoload=True, env=PROFILED)
+
+
+def test_a_test_with_the_benchmark_fixture_is_profiled_like_any_other(pedantic: Ended):
+    functions = pedantic.test("test_pedantic")["profile"]["functions"]
     assert functions[0]["function"] == "act"
     assert functions[0]["calls"] == {"base": 1.0, "head": 2.0, "certain": True}
+
+
+def test_a_function_that_never_runs_has_no_lines(pedantic: Ended):
+    assert (
+        "  lines: nobody did not run as Python code at head; name a function that does with "
+        "--rlperf-profile=line:FUNCTION"
+    ) in pedantic.text.splitlines()
 
 
 @pytest.mark.parametrize("given", ["nonsense", "line:", "lines"])

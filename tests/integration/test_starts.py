@@ -47,17 +47,17 @@ def test_missing(rlperf):
 """
 
 
-def files(compiling: int, seconds: float, tests: str = TESTS) -> dict[str, str]:
+def files(compiling: int, seconds: float) -> dict[str, str]:
     return {
         "lib.py": LIBRARY.format(compiling=compiling),
         "heavy.py": HEAVY.format(seconds=seconds),
-        "tests/test_perf.py": tests,
+        "tests/test_perf.py": TESTS,
     }
 
 
 @pytest.fixture(scope="module")
 def started(workshop: Workshop) -> Ended:
-    project = workshop.project("starts", files(20, 0.01), files(40, 0.4))
+    project = workshop.project("starts", files(20, 0.01), files(40, 0.2))
     return project.measure()
 
 
@@ -74,7 +74,7 @@ def test_an_import_is_judged_in_processes_of_its_own(started: Ended):
     assert started.outcomes["test_import"] == "unchanged"
     metric = started.metric("test_import", "import_time")
     assert metric["outcome"] == "regressed"
-    assert metric["value"] > 0.3e9
+    assert metric["value"] > 0.15e9
     assert metric["change"] > 1.0
     assert metric["blocks"] == len(metric["head_blocks"]) == len(metric["base_blocks"])
 
@@ -92,9 +92,8 @@ def test_a_module_that_is_not_there_fails_the_test_in_one_line(started: Ended):
 
 
 def test_a_stored_start_is_compared_with(workshop: Workshop):
-    tests = TESTS.replace('imports="missing_library"', "steps=10")
-    project = workshop.project("stored-starts", files(20, 0.01, tests))
-    assert save(project).code == 0
+    project = workshop.project("stored-starts", files(20, 0.01))
+    assert save(project, "-k", "work").code == 0
     assert stored(project)["test_work"]["starts"].keys() == {"first_call"}
     project.write({"lib.py": LIBRARY.format(compiling=2000)})
     ended = compare(project, "-k", "work")
