@@ -88,6 +88,7 @@ def test_a_link_to_a_test_unfolds_it_and_shows_it(page: Page, report: str, test)
     page.open(f"{report}#{anchor(test.nodeid)}")
     found = f"document.getElementById({anchor(test.nodeid)!r})"
     assert page.value(f"{found}.querySelector('details').open")
+    page.value(f"{PAINTED}.then(() => {PAINTED})")
     top = page.value(f"{found}.getBoundingClientRect().top")
     assert -5 <= top < page.value("innerHeight")
     assert page.count(SHOWN) == 13

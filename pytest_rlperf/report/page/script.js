@@ -62,6 +62,15 @@
     }, 150);
   };
 
+  // What comes into sight takes its real height a frame later, and may push the target away again:
+  // follow it until it has stayed for some frames.
+  const show = (target, stayed = 0, last = null) => {
+    target.scrollIntoView();
+    const { top } = target.getBoundingClientRect();
+    const still = top === last && document.readyState === "complete" ? stayed + 1 : 0;
+    if (still < 4) requestAnimationFrame(() => show(target, still, top));
+  };
+
   // The address names a filter, or a place in the page.
   const follow = () => {
     const fragment = location.hash.slice(1);
@@ -73,7 +82,7 @@
       }
       const details = target.querySelector(":scope > details");
       if (details) details.open = true;
-      target.scrollIntoView();
+      show(target);
     } else {
       fill(new URLSearchParams(fragment));
       apply();

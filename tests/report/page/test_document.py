@@ -193,7 +193,7 @@ def bare_run(text: str) -> RunResult:
     )
     unsure = a_test(
         f"u.py::{text}",
-        spec=Spec(category="b"),
+        spec=Spec(category=f"not {text}"),
         verdict=verdict(Outcome.INCONCLUSIVE, text, (0.1, 0.0, 0.2)),
         explanation=replace(WHY, note=text),
     )
