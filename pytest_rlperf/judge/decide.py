@@ -7,13 +7,19 @@ so too, and the interval of all blocks, which is what is shown, agrees; a change
 see is called after five, with a quarter of the confirmation level spent on that look. A test passes
 when the 99 % upper bound lies below the threshold, and the sums do not contradict.
 
-False alarms: a change of exactly the threshold raises a suspicion in 1 % of looks (up to 1.8 % in
-resamplings of measured, heavy-tailed blocks), and fresh blocks, being independent, confirm it with
-the confirmation level. So the chance per test is at most looks x 1.8 % x level. What is still open
-when the time is over gets one last look at all its blocks, at a level so strict that it needs no
-confirmation: a large regression is called in a short run too. Half of the build's 1 % goes to each
-way, divided by its tests (Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). Fresh data in a second
-stage: Stein, Ann. Math. Stat. 16, 1945.
+Two errors are bounded, each on its own. *Unchanged code* may be called in 1 % of builds, however
+many tests they have: that there is no change must be ruled out at a level divided by the tests
+(Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). *A change of exactly the threshold* may be called
+in 0.5 % of its tests: that it is no larger must be ruled out at a level that does not depend on
+their number, so that a larger suite sees a change beyond the threshold no later than a small one.
+
+Both levels are kept in the same way. A suspicion is raised in 1 % of looks at a change of exactly
+the threshold (up to 1.8 % in resamplings of measured, heavy-tailed blocks), oftener than at none,
+and fresh blocks, being independent, confirm it with the confirmation level: the chance is at most
+looks x 1.8 % x level. What is still open when the time is over gets one last look at all its
+blocks, at a level so strict that it needs no confirmation: a large regression is called in a short
+run too. Half of what may go wrong is spent on each of these ways. Fresh data in a second stage:
+Stein, Ann. Math. Stat. 16, 1945.
 
 A stored baseline is blurred: it was saved in another hour. Blur is the same in every look and in
 the fresh blocks, so repeating the question does not make it stricter, and it is not asked for more
@@ -45,13 +51,20 @@ CONFIRM_LEVEL = 0.05
 FIRST_SHARE = 0.25
 """Of the confirmation level, for the look at the first few fresh blocks."""
 BUILD_LEVEL = 0.01
+"""For all tests of a build together: that one of them, unchanged, is called."""
+TEST_LEVEL = 0.005
+"""For one test: that a change of exactly the threshold is called."""
 CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
 MATTERS = 0.25
 """Of the threshold: a smaller disagreement of the sums changes no verdict."""
 REPORTED_CONFIDENCE = 0.95
 REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
+MOST_BLUR = NormalDist().inv_cdf(1 - REPORTED_TAIL)
+"""Standard errors of blur that a verdict has to be clear of."""
 DETECT_POWER = 0.9
+FRESH_SHARE = 1 / 3
+"""Of all blocks, when a suspicion has been confirmed."""
 
 
 class Apart(Protocol):
@@ -63,6 +76,17 @@ class Apart(Protocol):
 
     @property
     def total(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is left of it where a regression is called."""
+
+    at_limit: float  # that the change is the threshold
+    unchanged: float  # that there is none
+
+    def share(self, part: float) -> "Doubt":
+        return Doubt(part * self.at_limit, part * self.unchanged)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,29 +124,31 @@ class Gate:
         return (*LOOKS, LATE_LOOK) if self.threshold < SMALL_THRESHOLD else LOOKS
 
     @property
-    def confirm_level(self) -> float:
-        """Small enough that all tests of the build together stay below `BUILD_LEVEL`."""
-        suspicion = SUSPECT_RATE * len(self.looks)
-        return min(CONFIRM_LEVEL, BUILD_LEVEL / 2 / (suspicion * max(1, self.tests)))
-
-    @property
-    def last_level(self) -> float:
+    def last(self) -> Doubt:
         """For the one look at all blocks when there will be no more, without fresh ones."""
-        return BUILD_LEVEL / 2 / max(1, self.tests)
+        return Doubt(TEST_LEVEL / 2, BUILD_LEVEL / 2 / max(1, self.tests))
 
     @property
-    def blur_errors(self) -> float:
-        """How many standard errors of blur a verdict has to be clear of, at most. Where the
-        threshold is small beside the blur, unchanged code asks for more than the interval does.
-        """
-        if not self.blur:
-            return 0.0
-        for_unchanged = NormalDist().inv_cdf(1 - self.last_level) - self.limit / self.blur
-        return max(NormalDist().inv_cdf(1 - REPORTED_TAIL), for_unchanged)
+    def confirm(self) -> Doubt:
+        """For fresh blocks, which are asked only where there is a suspicion."""
+        suspicion = SUSPECT_RATE * len(self.looks)
+        return Doubt(
+            min(CONFIRM_LEVEL, self.last.at_limit / suspicion),
+            min(CONFIRM_LEVEL, self.last.unchanged / suspicion),
+        )
 
     def bound(self, found: Estimate, confidence: float) -> float:
         """One-sided, as verdicts are made by."""
-        return found.bound(confidence, self.blur_errors)
+        errors = abs(NormalDist().inv_cdf(confidence))
+        return found.bound(confidence, min(errors, MOST_BLUR))
+
+    def exceeded(self, found: Estimate, doubt: Doubt) -> bool:
+        """Whether the change lies above the threshold, and unchanged code would not do this. That
+        its blur does not, must be as sure as at a single look: it is the same in every one.
+        """
+        blur_errors = NormalDist().inv_cdf(1 - self.last.unchanged)
+        changed = found.bound(doubt.unchanged, blur_errors) > 0
+        return changed and self.bound(found, doubt.at_limit) > self.limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,26 +230,27 @@ def _kind_of_pass(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
 
 
 def _kind_of_end(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
-    far_above = gate.bound(_estimate(blocks, sums, gate), gate.last_level) > gate.limit
+    far_above = gate.exceeded(_estimate(blocks, sums, gate), gate.last)
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
 def _confirms_early(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + gate.first_fresh:
         return False
-    return _agree(blocks, look, sums, gate, FIRST_SHARE * gate.confirm_level)
+    return _agree(blocks, look, sums, gate, gate.confirm.share(FIRST_SHARE))
 
 
 def _confirms(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + LEAST_BLOCKS:
         return False
-    return _agree(blocks, look, sums, gate, (1 - FIRST_SHARE) * gate.confirm_level)
+    return _agree(blocks, look, sums, gate, gate.confirm.share(1 - FIRST_SHARE))
 
 
-def _agree(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate, level: float) -> bool:
-    """The fresh blocks say it at this level, and the interval of all, which is what is shown."""
+def _agree(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
+    """The fresh blocks leave no more doubt than this, and the interval of all, which is what is
+    shown, agrees."""
     fresh, all_of_them = (_estimate(seen, sums, gate) for seen in (blocks[look:], blocks))
-    return min(gate.bound(fresh, level), gate.bound(all_of_them, REPORTED_TAIL)) > gate.limit
+    return gate.exceeded(fresh, doubt) and gate.bound(all_of_them, REPORTED_TAIL) > gate.limit
 
 
 def _last_word(
@@ -255,10 +282,16 @@ def _close(blocks: Sequence[Apart], sums: bool, gate: Gate, outcome: Outcome | N
 def _detectable(found: Estimate, gate: Gate) -> float:
     """The change that both stages would have seen in nine of ten runs, the fresh one with a third
     of the blocks."""
-    power = t_quantile(DETECT_POWER, found.freedom)
-    suspect = t_quantile(1 - SUSPECT_LEVEL, found.freedom) + power
-    confirm = (t_quantile(1 - gate.confirm_level, found.freedom) + power) * math.sqrt(3)
-    of_blur = gate.blur_errors + NormalDist().inv_cdf(DETECT_POWER)
-    return gate.change(
-        gate.limit + math.hypot(max(suspect, confirm) * found.error, of_blur * gate.blur)
+
+    def seen(above: float, level: float, share: float, blur_errors: float) -> float:
+        errors = t_quantile(1 - level, found.freedom) + t_quantile(DETECT_POWER, found.freedom)
+        of_blur = (blur_errors + NormalDist().inv_cdf(DETECT_POWER)) * gate.blur
+        return above + math.hypot(errors * found.error / math.sqrt(share), of_blur)
+
+    of_unchanged = NormalDist().inv_cdf(1 - gate.last.unchanged)
+    stages = (
+        seen(gate.limit, SUSPECT_LEVEL, 1, MOST_BLUR),
+        seen(gate.limit, gate.confirm.at_limit, FRESH_SHARE, MOST_BLUR),
+        seen(0.0, gate.confirm.unchanged, FRESH_SHARE, of_unchanged),
     )
+    return gate.change(max(stages))

@@ -69,13 +69,15 @@ class Estimate:
     freedom: int  # degrees of freedom of `error`
     blur: float = 0.0  # standard error of what is compared with, known beforehand
 
-    def bound(self, confidence: float, most_blur: float = math.inf) -> float:
-        """One-sided: the true value lies above it with probability 1 - `confidence`; of the blur,
-        `most_blur` standard errors are reckoned with at most.
+    def bound(self, confidence: float, blur_errors: float | None = None) -> float:
+        """One-sided: the true value lies above it with probability 1 - `confidence`. Of the blur,
+        `blur_errors` standard errors are reckoned with, or as many as the confidence asks for.
         """
+        if blur_errors is None:
+            blur_errors = NormalDist().inv_cdf(confidence)
         of_blocks = t_quantile(confidence, self.freedom) * self.error
-        of_partner = min(abs(NormalDist().inv_cdf(confidence)), most_blur) * self.blur
-        return self.mean + math.copysign(math.hypot(of_blocks, of_partner), confidence - 0.5)
+        away = math.hypot(of_blocks, blur_errors * self.blur)
+        return self.mean + math.copysign(away, confidence - 0.5)
 
     def excludes_zero(self, confidence: float) -> bool:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error

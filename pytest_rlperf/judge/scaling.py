@@ -114,7 +114,7 @@ def _verdict(test: TestResult, apart: Estimate, gate: Gate) -> Verdict:
 def _outcome(test: TestResult, apart: Estimate, gate: Gate) -> tuple[Outcome, str]:
     """One look at all blocks, as strict as the last one at a test's time."""
     allowed = format_percent(gate.threshold)
-    if apart.bound(gate.last_level) > gate.limit:
+    if gate.exceeded(apart, gate.last):
         time = test.verdict.interval
         if time is None or time.low <= 0:
             return Outcome.UNCHANGED, "the smallest size became faster, and this one not slower"
@@ -122,7 +122,7 @@ def _outcome(test: TestResult, apart: Estimate, gate: Gate) -> tuple[Outcome, st
         if _size(test).gated:
             return Outcome.REGRESSED, said
         return Outcome.ACCEPTED, f"{said}; {not_gated(_size(test))}"
-    if apart.bound(1 - gate.last_level) < gate.limit:
+    if apart.bound(1 - gate.last.at_limit) < gate.limit:
         return Outcome.UNCHANGED, f"within the allowed {allowed}"
     return Outcome.INCONCLUSIVE, f"the interval still holds the allowed {allowed}"
 

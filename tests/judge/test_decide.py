@@ -19,11 +19,13 @@ from pytest_rlperf.judge.decide import (
     MATTERS,
     SMALL_THRESHOLD,
     SUSPECT_RATE,
+    TEST_LEVEL,
     Decision,
     Gate,
     by_sums,
     decide,
 )
+from pytest_rlperf.judge.estimate import Estimate
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.model.verdict import Outcome
 from tests.factories import examples, noisy_ratios
@@ -139,7 +141,7 @@ def test_an_exhausted_budget_still_passes_what_is_clear():
 
 def test_an_exhausted_budget_alone_makes_no_regression_of_a_suspicion():
     many = Gate(GATE.threshold, tests=1000)
-    suspected = blocks(0.2, LOOKS[0], spread=0.01)
+    suspected = blocks(0.2, LOOKS[0], NOISY)
     assert decide(suspected + blocks(0.2), many).outcome is Outcome.REGRESSED
     found = decide(suspected, many, exhausted=True)
     assert found.outcome is Outcome.INCONCLUSIVE
@@ -151,7 +153,7 @@ def test_an_exhausted_budget_alone_makes_no_regression_of_a_suspicion():
 def test_a_large_regression_is_called_in_a_short_run_and_a_moderate_one_is_not(number: int):
     gate = Gate(GATE.threshold, tests=10)
     large = decide(blocks(1.0, number, NOISY), gate, exhausted=True)
-    moderate = decide(blocks(0.15, number, NOISY), gate, exhausted=True)
+    moderate = decide(blocks(0.1, number, NOISY), gate, exhausted=True)
     assert (large.outcome, large.out_of_time) == (Outcome.REGRESSED, True)
     assert (moderate.outcome, moderate.out_of_time) == (Outcome.INCONCLUSIVE, True)
 
@@ -260,30 +262,48 @@ def test_a_change_of_exactly_the_threshold_is_called_no_oftener_than_promised(
     threshold: float, tests: int, runs: int
 ):
     called = simulate(threshold, Gate(threshold, tests), runs)[Outcome.REGRESSED]
-    assert called <= at_most(runs * BUILD_LEVEL / tests)
+    assert called <= at_most(runs * TEST_LEVEL)
 
 
-@pytest.mark.parametrize(("tests", "runs"), [(1, 4000), (100, 12_000)])
-def test_fresh_blocks_at_the_threshold_confirm_a_suspicion_no_oftener_than_the_level_says(
-    tests: int, runs: int
+FINE = Gate(0.0001, tests=10)
+"""Its threshold is next to nothing, so that unchanged code is what has to be told from."""
+
+
+@pytest.mark.parametrize(
+    ("gate", "level"),
+    [(GATE, GATE.confirm.at_limit), (FINE, FINE.confirm.unchanged)],
+    ids=["of exactly the threshold", "none"],
+)
+def test_fresh_blocks_of_a_change_confirm_a_suspicion_no_oftener_than_the_level_says(
+    gate: Gate, level: float
 ):
-    gate, rng = Gate(0.05, tests), random.Random(f"confirm {tests}")
+    rng, runs = random.Random("confirm"), 8000
     suspected = blocks(0.2, LOOKS[0])
     called = 0
     for _ in range(runs):
         fresh = noisy_ratios(rng, LEAST_FRESH, gate.limit, 0.01)
         called += decide(suspected + fresh, gate).outcome is Outcome.REGRESSED
-    assert 0 < called <= at_most(runs * gate.confirm_level)
+    assert 0 < called <= at_most(runs * level)
 
 
-@pytest.mark.parametrize(("tests", "runs"), [(1, 4000), (10, 8000)])
-def test_the_last_look_of_a_short_run_errs_no_oftener_than_its_level_says(tests: int, runs: int):
-    gate, rng = Gate(0.05, tests), random.Random(f"last {tests}")
+@pytest.mark.parametrize(
+    ("gate", "level"),
+    [(GATE, GATE.last.at_limit), (FINE, FINE.last.unchanged)],
+    ids=["of exactly the threshold", "none"],
+)
+def test_the_last_look_of_a_short_run_errs_no_oftener_than_its_level_says(gate: Gate, level: float):
+    rng, runs = random.Random("last"), 12_000
     called = 0
     for _ in range(runs):
         few = noisy_ratios(rng, LOOKS[0] - 1, gate.limit, 0.01)
         called += decide(few, gate, exhausted=True).outcome is Outcome.REGRESSED
-    assert 0 < called <= at_most(runs * gate.last_level)
+    assert 0 < called <= at_most(runs * level)
+
+
+def test_a_larger_suite_sees_a_change_beyond_the_threshold_no_later():
+    small, large = (decide(blocks(0.1, spread=0.01), Gate(0.05, tests)) for tests in (1, 1000))
+    assert small.outcome is large.outcome is Outcome.REGRESSED
+    assert small.blocks == large.blocks
 
 
 def test_unchanged_code_is_never_called_slower():
@@ -301,15 +321,20 @@ def test_twice_the_threshold_is_caught(threshold: float, change: float):
 @pytest.mark.parametrize("tests", [1, 10, 1000])
 def test_the_tests_of_a_build_share_its_budget_of_false_alarms(threshold: float, tests: int):
     gate = Gate(threshold, tests)
-    a_test = len(gate.looks) * SUSPECT_RATE * gate.confirm_level + gate.last_level
-    assert tests * a_test <= BUILD_LEVEL * 1.000001
+    suspicion = len(gate.looks) * SUSPECT_RATE
+    unchanged = suspicion * gate.confirm.unchanged + gate.last.unchanged
+    at_limit = suspicion * gate.confirm.at_limit + gate.last.at_limit
+    assert tests * unchanged <= BUILD_LEVEL * 1.000001
+    assert at_limit <= TEST_LEVEL * 1.000001
 
 
-@pytest.mark.parametrize("level", ["confirm_level", "last_level"])
-def test_more_tests_make_every_way_to_a_regression_stricter(level: str):
-    levels = [getattr(Gate(0.05, tests), level) for tests in (0, 1, 10, 100, 1000)]
+@pytest.mark.parametrize("way", ["confirm", "last"])
+def test_more_tests_make_it_harder_for_unchanged_code_to_be_called(way: str):
+    doubts = [getattr(Gate(0.05, tests), way) for tests in (0, 1, 10, 100, 1000)]
+    levels = [doubt.unchanged for doubt in doubts]
     assert levels == sorted(levels, reverse=True)
     assert levels[-1] < levels[0]
+    assert len({doubt.at_limit for doubt in doubts}) == 1
 
 
 def test_a_small_threshold_gets_one_more_look():
@@ -348,8 +373,8 @@ def test_unchanged_code_is_called_for_its_blur_in_no_more_builds_than_allowed(
     threshold: float, blur: float, tests: int
 ):
     gate = Gate(threshold, tests, blur)
-    to_be_called = gate.limit + gate.blur_errors * blur
-    assert tests * NormalDist(0.0, blur).cdf(-to_be_called) <= BUILD_LEVEL / 2 * 1.001
+    off_by = NormalDist(0.0, blur).inv_cdf(1 - BUILD_LEVEL / 2 / tests)
+    assert not gate.exceeded(Estimate(0.999 * off_by, 0.0, 100, blur), gate.confirm)
 
 
 def test_blur_raises_what_can_be_detected():
