@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from pytest_rlperf.measure.loop import Calls
     from pytest_rlperf.measure.mpi.collective import RankRaises
     from pytest_rlperf.measure.mpi.rank_session import Here
-    from pytest_rlperf.measure.player import Player, Work
+    from pytest_rlperf.measure.player import Player
+    from pytest_rlperf.measure.work import Work
 
 MPI_FIXTURE = "rlperf_mpi"
 MEMORY_FIXTURE = "rlperf_memory"

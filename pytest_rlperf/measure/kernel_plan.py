@@ -17,4 +17,5 @@ def with_kernels(plan: Plan, seen: Scouted, unit_ns: Mapping[str, float]) -> Pla
     rounds = max(1, round(slice_ns / (PIECE_NS * len(unit_ns))))
     piece_ns = slice_ns / (rounds * len(unit_ns))
     calls = tuple((name, max(1, round(piece_ns / ns))) for name, ns in sorted(unit_ns.items()))
-    return replace(plan, kernels=calls, kernel_rounds=rounds)
+    # A stored ratio is that of slices which met their kernels, all of them, from beginning to end.
+    return replace(plan, kernels=calls, kernel_rounds=rounds, abreast=False)

@@ -64,6 +64,7 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         pairs=pairs,
         warmup=max(spec.first_call, seen.warmup if seen.rounds else _warmup(seen, spec)),
         cores=max(1, min(several, cores)),
+        abreast=mode is Mode.CONCURRENT and _may_go_on(seen, pairs),
         wall=spec.waits,
         exact=bool(seen.rounds),
         imports=spec.imports,
@@ -94,6 +95,13 @@ def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
     if seen.call_ns > LONG_CALL_NS and cores and not waits and not several:
         return Mode.CONCURRENT
     return Mode.SLICED
+
+
+def _may_go_on(seen: Scouted, pairs: int) -> bool:
+    """Whether the side that is done first can make further calls: not where the test counts them,
+    where all ranks of a job would have to make them, or where one takes as long as the block.
+    """
+    return pairs >= WHOLE_PERIOD and not seen.rounds and seen.exchanges is None
 
 
 def _may_share_cores(seen: Scouted, spec: Spec, cores: int) -> bool:

@@ -1,12 +1,12 @@
 """One side's part in a benchmark: warm up, wait for the partner, play the slices, report."""
 
 import gc
-import math
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from numbers import Real
+from functools import partial
 from typing import Any
 
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
@@ -22,8 +22,15 @@ from pytest_rlperf.measure.pinning import pin_job
 from pytest_rlperf.measure.profiling.clock import ProfilingClock, reader_of
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.slowed import RealTime, SlowedClock, Spender
-from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
+from pytest_rlperf.measure.turns import (
+    Baton,
+    order_of_turns,
+    run_abreast,
+    run_together,
+    take_turns,
+)
 from pytest_rlperf.measure.witnesses import involuntary_switches
+from pytest_rlperf.measure.work import Work, counts
 from pytest_rlperf.model.extra import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Mode, Plan
@@ -44,7 +51,6 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 
 Importer = Callable[[Sequence[str], float], float]
 """Of names, within so many seconds: how long they take to be imported."""
-Work = Callable[[Any], Mapping[str, float]] | Mapping[str, float] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +257,9 @@ class Player:
             if self._baton.alone:
                 for _ in range(plan.pairs):
                     run_slice()
+            elif plan.abreast:
+                go_on = partial(_call_unasked, calls)
+                run_abreast(self._side, plan.pairs, assignment.seed, self._baton, run_slice, go_on)
             elif plan.mode is Mode.CONCURRENT:
                 run_together(self._side, plan.pairs, assignment.seed, self._baton, run_slice)
             else:
@@ -276,28 +285,13 @@ class Player:
         self._channel.send({"event": event, "nodeid": self._assignment.nodeid, **facts})
 
 
+def _call_unasked(calls: Measured) -> None:
+    """A call beyond those of the plan; a test that has no more to give has not failed."""
+    with suppress(Exception):
+        calls.once()
+
+
 def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
     """The judged time of a slice, without what the loop itself cost."""
     taken = wall_time(elapsed) if plan.wall else own_time(elapsed)
     return max(1, round(taken - plan.calls * overhead_ns))
-
-
-def _is_count(value: object) -> bool:
-    return isinstance(value, Real) and math.isfinite(value)
-
-
-def counts(work: Work, result: Any) -> dict[str, float]:
-    """The declared work as plain numbers."""
-    found = work(result) if callable(work) else (work or {})
-    if not isinstance(found, Mapping):
-        raise FixtureError(
-            f"work must give a mapping of counts, not {type(found).__name__}; "
-            'return something like {"updates": 1000}.'
-        )
-    bad = [name for name, count in found.items() if not _is_count(count)]
-    if bad:
-        raise FixtureError(
-            f"work[{bad[0]!r}] is {found[bad[0]]!r}, not a finite number; "
-            "count things the two sides must agree on."
-        )
-    return {str(name): float(count) for name, count in found.items()}

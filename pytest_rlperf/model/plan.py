@@ -60,6 +60,7 @@ class Plan:
     pairs: int  # slices a side
     warmup: int  # untimed calls before the slices
     cores: int = 1
+    abreast: bool = False  # concurrent sides do not meet between slices
     wall: bool = False  # judge wall time as it is, waiting for a core included
     exact: bool = False  # the test counts its calls: there must be neither more nor fewer
     imports: tuple[str, ...] = ()  # modules to be imported in a process of their own
@@ -72,6 +73,8 @@ class Plan:
     def __post_init__(self) -> None:
         if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
             raise ValueError(f"a plan needs at least one call, pair and core: {self}")
+        if self.abreast and self.mode is not Mode.CONCURRENT:
+            raise ValueError(f"sides that take turns meet at each: {self}")
         if self.first_call and not self.warmup:
             raise ValueError(f"the first call is one before the slices: {self}")
 

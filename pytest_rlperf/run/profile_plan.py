@@ -16,7 +16,7 @@ SLOWED = 4
 def function_plan(plan: Plan, seen: Scouted) -> Plan:
     """In turns: side by side, the other side's time would be in every function's."""
     mode = Mode.LIVE if plan.mode is Mode.LIVE else Mode.SLICED
-    profiled = replace(plan.without_starts, mode=mode, profile=Profiling.FUNCTIONS)
+    profiled = replace(plan.without_starts, mode=mode, abreast=False, profile=Profiling.FUNCTIONS)
     if plan.exact:  # the test counts its calls
         return profiled
     slice_ns = plan.calls * (SLOWED * seen.call_ns + seen.setup_ns)

@@ -26,6 +26,11 @@ def test_in_a_long_slice_they_take_turns_again_and_again():
     assert (found.kernels, found.kernel_rounds) == ((("a", 20), ("b", 10)), 250)
 
 
+def test_the_kernels_meet_the_test_in_every_slice():
+    abreast = Plan(Mode.CONCURRENT, calls=1, pairs=8, warmup=1, abreast=True)
+    assert not with_kernels(abreast, SEEN, UNIT_NS).abreast
+
+
 def test_a_kernel_is_called_once_at_least():
     assert with_kernels(PLAN, replace(SEEN, call_ns=100), UNIT_NS).kernels == (("a", 1), ("b", 1))
 

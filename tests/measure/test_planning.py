@@ -50,6 +50,23 @@ def test_short_calls_take_turns_and_long_ones_run_together(call_ns: float, mode:
     assert plan(call_ns).mode is mode
 
 
+@pytest.mark.parametrize(
+    ("call_ns", "abreast"), [(1 * MS, False), (4 * MS, True), (50 * MS, True), (0.5 * S, False)]
+)
+def test_long_calls_go_abreast_but_not_where_a_further_one_would_take_as_long_as_the_block(
+    call_ns: float, abreast: bool
+):
+    assert plan(call_ns).abreast is abreast
+
+
+def test_ranks_and_tests_that_count_their_calls_meet_after_every_slice():
+    ranks = replace(seen(10 * MS, processes=2), exchanges=1)
+    counting = replace(seen(10 * MS), rounds=8)
+    for met in (ranks, counting):
+        found = choose_plan(met, Spec(), CORES)
+        assert (found.mode, found.abreast) == (Mode.CONCURRENT, False)
+
+
 @pytest.mark.parametrize("call_ns", [100, 1 * US, 50 * US, 1 * MS])
 def test_a_slice_holds_as_many_calls_as_fill_a_turn(call_ns: float):
     found = plan(call_ns)

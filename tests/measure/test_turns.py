@@ -11,7 +11,13 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import PartnerGone
 from pytest_rlperf.measure import turns
-from pytest_rlperf.measure.turns import Baton, order_of_turns, run_together, take_turns
+from pytest_rlperf.measure.turns import (
+    Baton,
+    order_of_turns,
+    run_abreast,
+    run_together,
+    take_turns,
+)
 from tests.factories import examples
 
 PATIENCE_S = 30.0
@@ -82,6 +88,47 @@ def test_together_neither_side_begins_a_slice_before_both_ended_the_one_before(
     played: list[int] = []
     both(lambda side: run_together(side, 10, 3, batons[side], lambda: played.append(side)))
     assert all({played[k], played[k + 1]} == {0, 1} for k in range(0, 20, 2))
+
+
+PAIRS = 4
+FAST, SLOW = 0, 1
+
+
+def play_abreast(batons: tuple[Baton, Baton], patch: pytest.MonkeyPatch, ahead: int) -> list[str]:
+    """The slow side begins when the fast one has made `ahead` slices and calls more; what the fast
+    one did."""
+    patch.setattr(turns, "PERIOD_S", 0.0)
+    patch.setattr(turns, "FILLER_BYTES", 1)  # threads share one interpreter
+    far = threading.Event()
+    did: list[str] = []
+
+    def do(what: str) -> None:
+        did.append(what)
+        if len(did) == ahead:
+            far.set()
+
+    def wait() -> None:
+        assert far.wait(PATIENCE_S)
+
+    def play(side: int) -> None:
+        run_slice = wait if side == SLOW else lambda: do("slice")
+        run_abreast(side, PAIRS, 3, batons[side], run_slice, lambda: do("more"))
+
+    both(play)
+    return did
+
+
+def test_abreast_no_side_waits_for_the_other_between_slices(
+    batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
+):
+    assert play_abreast(batons, monkeypatch, ahead=PAIRS)[:PAIRS] == ["slice"] * PAIRS
+
+
+def test_abreast_who_is_done_first_makes_as_many_calls_more_as_there_were_slices(
+    batons: tuple[Baton, Baton], monkeypatch: pytest.MonkeyPatch
+):
+    did = play_abreast(batons, monkeypatch, ahead=2 * PAIRS)
+    assert did == ["slice"] * PAIRS + ["more"] * PAIRS
 
 
 def test_a_side_that_raises_and_leaves_ends_the_partners_waiting(batons: tuple[Baton, Baton]):

@@ -57,6 +57,12 @@ def test_a_plan_without_a_call_is_refused(wrong: dict[str, Any]):
         replace(Plan(Mode.SLICED, calls=1, pairs=1, warmup=0), **wrong)
 
 
+def test_only_sides_that_run_at_once_go_abreast():
+    together = Plan(Mode.CONCURRENT, calls=1, pairs=1, warmup=0, abreast=True)
+    with pytest.raises(ValueError, match="sides that take turns meet"):
+        replace(together, mode=Mode.SLICED)
+
+
 def test_every_field_of_a_spec_is_a_keyword_with_a_default():
     assert set(KEYWORDS) == {field.name for field in fields(Spec)}
     assert Spec() == Spec(**{name: getattr(Spec(), name) for name in KEYWORDS})

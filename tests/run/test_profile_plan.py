@@ -7,7 +7,7 @@ from pytest_rlperf.model.profile import Profiling
 from pytest_rlperf.run.profile_plan import SLICES, function_plan, line_plan
 
 MS = 10**6
-PLAN = Plan(Mode.CONCURRENT, calls=1, pairs=8, warmup=2)
+PLAN = Plan(Mode.CONCURRENT, calls=1, pairs=8, warmup=2, abreast=True)
 
 
 def seen(call_ms: float, setup_ms: float = 0.0) -> Scouted:

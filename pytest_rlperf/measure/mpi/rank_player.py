@@ -8,9 +8,10 @@ from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.mpi.rank_calls import RankCalls
 from pytest_rlperf.measure.mpi.rank_clock import RankClock
 from pytest_rlperf.measure.mpi.rank_scout import scout_ranks
-from pytest_rlperf.measure.player import Assignment, Player, Work, counts
+from pytest_rlperf.measure.player import Assignment, Player
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.turns import Baton
+from pytest_rlperf.measure.work import Work, counts
 from pytest_rlperf.model.plan import Mode
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
