@@ -5,16 +5,14 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pytest_rlperf.commands import COMMANDS, load
+from pytest_rlperf.commands import COMMANDS, load, told_exits
 from pytest_rlperf.errors import RlperfError
-
-USAGE = 4
-"""pytest's exit code for the same."""
+from pytest_rlperf.model.exit_code import ExitCode
 
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        self.exit(USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
+        self.exit(ExitCode.USAGE, f"{self.format_usage()}{self.prog}: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -24,7 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         status: int = arguments.run(arguments)
     except RlperfError as error:
         print(f"rlperf: {error}", file=sys.stderr)
-        return USAGE
+        return ExitCode.USAGE
     return status
 
 
@@ -33,7 +31,7 @@ def _parser(words: Sequence[str]) -> ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     chosen = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
-        added = commands.add_parser(name, help=text, description=text)
+        added = commands.add_parser(name, help=text, description=text, epilog=told_exits(name))
         if name == chosen:
             command = load(name)
             command.add_arguments(added)

@@ -107,6 +107,9 @@ class RlperfMemory(Rlperf):
 class RlperfMpi(Rlperf):
     """The same in each rank of an MPI job; every rank makes every call."""
 
+    rank: int  # the number of this one, from 0
+    size: int  # the number of ranks of the job
+
     def __init__(self, here: "Here", player: "Player | None", steps: int | None) -> None:
         super().__init__(player, steps)
         from pytest_rlperf.measure.mpi.communicator import RankComm

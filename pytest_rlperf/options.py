@@ -23,8 +23,8 @@ DEFAULT_NAME = "main"
 MEMORY = {
     "memory_threshold": ("resident", "20%,1MiB", "growth of resident memory, by both"),
     "traced_threshold": ("traced", "5%,64KiB", "growth of what Python allocates at most, by both"),
-    "growth": ("growth", "1KiB", "what Python may hold more after every call"),
-    "growth_rss": ("growth_rss", "8KiB", "resident memory that every call may leave behind"),
+    "growth": ("growth", "1KiB", "growth of what Python holds, by every call"),
+    "growth_rss": ("growth_rss", "8KiB", "growth of resident memory, by every call"),
 }
 """Options with the field of `Limits` that they set, its default, and what is allowed by it."""
 
@@ -180,7 +180,9 @@ def add_options(parser: pytest.Parser) -> None:
         "time of single lines; off: not even a regression is profiled.",
     )
     group.addoption(
-        "--rlperf-report", metavar="DIR", help="Write report.md and report.json into DIR."
+        "--rlperf-report",
+        metavar="DIR",
+        help="Write report.html, report.md and report.json into DIR.",
     )
     group.addoption(
         "--rlperf-json", metavar="FILE", help="Write the machine-readable result to FILE."

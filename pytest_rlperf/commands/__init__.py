@@ -2,6 +2,7 @@
 
 import importlib
 from argparse import ArgumentParser, Namespace
+from collections.abc import Mapping
 from typing import Protocol, cast
 
 COMMANDS = {
@@ -22,6 +23,20 @@ COMMANDS = {
 }
 """Name and help; the module of `a-b` is `a_b`."""
 
+USUAL: Mapping[int, str] = {0: "done", 4: "it cannot be done, and one sentence says why"}
+EXITS: Mapping[str, Mapping[int, str]] = {
+    "bisect": {
+        0: "the commit was found",
+        1: "one of several, since those between could not be measured",
+        4: "there is nothing to find",
+    },
+    "ci": {1: "of compare and record: as pytest --rlperf ends", 6: "the same"},
+    "compare": {1: "worse by more than --fail-on", 6: "the results have nothing in common"},
+    "notify": {0: "in any case: it never fails a build"},
+    "pre-push": {1: "a test regressed or could not be measured: the push is stopped"},
+}
+"""Exit codes of a command where it has others than the usual ones, or where those mean more."""
+
 
 class Command(Protocol):
     """What the module of a command holds."""
@@ -35,3 +50,13 @@ class Command(Protocol):
 
 def load(name: str) -> Command:
     return cast(Command, importlib.import_module(f"{__name__}.{name.replace('-', '_')}"))
+
+
+def exits_of(name: str) -> Mapping[int, str]:
+    return dict(sorted({**USUAL, **EXITS.get(name, {})}.items()))
+
+
+def told_exits(name: str) -> str:
+    """For the end of its help."""
+    told = "; ".join(f"{code} {meaning}" for code, meaning in exits_of(name).items())
+    return f"Exit codes: {told}."

@@ -14,7 +14,9 @@ from pytest_rlperf.store.baselines import save_into
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--reason", required=True, help="why it may be slower; it is stored")
+    parser.add_argument(
+        "--reason", metavar="TEXT", required=True, help="why it may be slower; it is stored"
+    )
     parser.add_argument("--baseline", metavar="NAME", help="which one, if several were refused")
 
 

@@ -4,13 +4,10 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from pytest_rlperf.judge.side_by_side import SideBySide, side_by_side
+from pytest_rlperf.model.exit_code import ExitCode
 from pytest_rlperf.model.quantity import format_percent, parse_fraction
 from pytest_rlperf.report.side_by_side import render_run, render_side_by_side
 from pytest_rlperf.store.result_file import read_result
-
-BEYOND = 1
-NOTHING_COMPARED = 6
-"""Both as `pytest --rlperf` ends."""
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -36,11 +33,11 @@ def run(arguments: Namespace) -> int:
 
 def _exit_code(found: SideBySide, allowed: float | None) -> int:
     if not found.compared:
-        return NOTHING_COMPARED
+        return ExitCode.NOTHING_COMPARED
     if allowed is None:
         return 0
     beyond = found.beyond(allowed)
     for difference in beyond:
         change = format_percent(difference.change or 0.0)
         print(f"beyond {format_percent(allowed)}: {difference.metric} {change} {difference.nodeid}")
-    return BEYOND if beyond else 0
+    return ExitCode.FAILED if beyond else ExitCode.FINE

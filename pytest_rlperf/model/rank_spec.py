@@ -14,8 +14,8 @@ class Scaling(StrEnum):
 @dataclass(frozen=True, slots=True)
 class RankSpec:
     nprocs: tuple[int, ...] = (2,)  # sizes of its jobs, each a test of its own
-    timeout: float = 60.0  # seconds for a job
-    scaling: Scaling = Scaling.STRONG
+    timeout: float = 60.0  # seconds for a job, and beyond what the calls of a block should take
+    scaling: Scaling = Scaling.STRONG  # strong: the ranks share the work; weak: each has as much
     gate_oversubscribed: bool = False  # judge efficiency with more ranks than cores too
 
     @property

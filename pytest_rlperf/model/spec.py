@@ -12,7 +12,7 @@ from pytest_rlperf.model.memory import Excess
 class Spec:
     """How one benchmark wants to be measured and judged; the defaults suit most tests."""
 
-    category: str | None = None
+    category: str | None = None  # a name to select and to sum up by
     steps: int | None = None  # environment or training steps in one call
     threshold: float | None = None  # allowed slowdown, a fraction; None: the run's
     kpi: tuple[str, ...] = ()  # names of the KPIs it stands for; `name:without` is the partner
@@ -24,7 +24,7 @@ class Spec:
     imports: tuple[str, ...] = ()  # modules whose import is timed too, in fresh processes
     first_call: bool = False  # the first call of a fresh process is timed too
     sizes: tuple[float, ...] = ()  # of its input, each a test of its own
-    metadata: Mapping[str, Any] = field(default_factory=dict)
+    metadata: Mapping[str, Any] = field(default_factory=dict)  # kept in the result as it is
 
     @property
     def starts(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from pytest_rlperf.measure.blocks import Blocks
 from pytest_rlperf.measure.memory.runs import MemoryRuns
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.measure.stage import Stage
+from pytest_rlperf.model.exit_code import ExitCode
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
@@ -36,7 +37,6 @@ from pytest_rlperf.run.staging import Revisions, staged
 from pytest_rlperf.run.track import Benchmark, Track
 from pytest_rlperf.run.why import Profiler, point_to_revision
 
-NOTHING_COMPARED = 6
 MEMORY_SHARE = 0.3
 """Of the budget, kept for memory where tests ask for that and for time."""
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
@@ -186,7 +186,7 @@ class GateSession(MeasuringSession):
                 terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
             return
         if run is None:
-            if self._exit_code(exitstatus) == NOTHING_COMPARED:
+            if self._exit_code(exitstatus) == ExitCode.NOTHING_COMPARED:
                 terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
             return
         terminalreporter.ensure_newline()
@@ -215,7 +215,11 @@ class GateSession(MeasuringSession):
             return pytest.ExitCode.OK
         asked = self._revision is not None or self._strict
         if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
-            return status if self._run is not None and _compared(self._run) else NOTHING_COMPARED
+            return (
+                status
+                if self._run is not None and _compared(self._run)
+                else ExitCode.NOTHING_COMPARED
+            )
         return status
 
 

@@ -20,9 +20,17 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("bad", metavar="BAD", help="a later commit at which it is slow")
     parser.add_argument("nodeid", metavar="NODEID", help="the test, as pytest names it")
     parser.add_argument("pytest_args", metavar="ARG", nargs="*", help="more arguments for pytest")
-    parser.add_argument("--threshold", default=f"{THRESHOLD:.0%}", help="what counts as slower")
     parser.add_argument(
-        "--budget", default=f"{BUDGET_S:.0f}", help="seconds for one duet at most (default 120)"
+        "--threshold",
+        metavar=f"{THRESHOLD:.0%}",
+        default=f"{THRESHOLD:.0%}",
+        help="what counts as slower",
+    )
+    parser.add_argument(
+        "--budget",
+        metavar="SECONDS",
+        default=f"{BUDGET_S:.0f}",
+        help=f"for one duet at most (default {BUDGET_S:.0f})",
     )
 
 

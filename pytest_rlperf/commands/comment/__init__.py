@@ -26,7 +26,10 @@ REPOSITORY = re.compile(r"[A-Za-z0-9_.-]+/[A-Za-z0-9_.-]+")
 def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="what --rlperf-report wrote")
     parser.add_argument(
-        "--name", default="", help="tells several comments of this kind apart, such as linux"
+        "--name",
+        metavar="NAME",
+        default="",
+        help="tells several comments of this kind apart, such as linux",
     )
     parser.add_argument(
         "--author",

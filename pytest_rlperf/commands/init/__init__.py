@@ -39,7 +39,14 @@ NEXT = "pytest --rlperf --rlperf-against=HEAD tests/perf"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("folder", metavar="FOLDER", nargs="?", type=Path, default=Path())
+    parser.add_argument(
+        "folder",
+        metavar="FOLDER",
+        nargs="?",
+        type=Path,
+        default=Path(),
+        help="of the project (default: this one)",
+    )
     parser.add_argument("--force", action="store_true", help="overwrite files without asking")
 
 

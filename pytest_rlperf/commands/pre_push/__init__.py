@@ -11,12 +11,10 @@ from pytest_rlperf.commands.pre_push.base import Base, base_of
 from pytest_rlperf.commands.pre_push.pushed import Pushed, pushed_commits
 from pytest_rlperf.launch.git import top_level, without_hook_variables
 from pytest_rlperf.launch.revision import SHORT, working_state
+from pytest_rlperf.model.exit_code import ExitCode
 from pytest_rlperf.model.quantity import parse_seconds
 
 BUDGET_S = 60.0
-FAILED = 1
-NOTHING_COMPARED = 6
-"""Both as `pytest --rlperf` ends."""
 
 
 def add_wishes(parser: ArgumentParser) -> None:
@@ -94,13 +92,13 @@ def pytest_command(base: str, head: str | None, budget_s: float, more: Sequence[
 
 
 def _verdict(code: int) -> int:
-    if code == NOTHING_COMPARED:
+    if code == ExitCode.NOTHING_COMPARED:
         _say("nothing could be compared, so the push goes on.")
         return 0
     if code:
-        why = "the push was stopped" if code == FAILED else "it could not be measured"
+        why = "the push was stopped" if code == ExitCode.FAILED else "it could not be measured"
         _say(f"{why}; `git push --no-verify` pushes all the same.")
-        return FAILED
+        return ExitCode.FAILED
     return 0
 
 
