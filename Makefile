@@ -3,6 +3,8 @@
 PYTHON ?= python3
 UV ?= uv
 ARGS ?=
+# Where `make docs` writes the site.
+SITE ?= build/docs
 
 VENV := .venv
 BIN := $(VENV)/bin
@@ -31,7 +33,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-extras perf test test-extras chromium lint lock clean
+.PHONY: help setup setup-extras perf test test-extras chromium lint docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
@@ -59,6 +61,9 @@ lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/mypy
 	@$(BIN)/lint-imports --no-logo
 	@$(BIN)/zizmor --offline --quiet .github
+
+docs: $(VENV)/.ready  ## the documentation as a site, in build/docs
+	@$(BIN)/python -m sphinx -W --keep-going --quiet docs $(SITE)
 
 chromium:  ## a browser, installed by apt-get where there is none
 	@for name in $(BROWSERS); do command -v $$name > /dev/null && exit 0; done; \

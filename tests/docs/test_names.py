@@ -1,0 +1,73 @@
+"""What the pages name exists: options, settings, folders, findings and advice."""
+
+import re
+
+import pytest
+
+from pytest_rlperf.measure.machine import CHECKS, Facts
+from pytest_rlperf.report.advice import RULES
+from tests.docs.markdown import ROOT, Page, pages, read_page
+from tests.docs.reference.options import recorded, twin
+
+OPTION = re.compile(r"(?<![\w-])--rlperf(?:-[a-z]+)*")
+SETTING = re.compile(r"(?<![\w.])rlperf_[a-z_]+\b(?!\()")
+FIXTURES = frozenset({"rlperf_memory", "rlperf_mpi", "rlperf_size"})
+FOLDER = re.compile(r"`((?:tests|pytest_rlperf|rl_impls)/[\w./]+)`")
+QUIET = Facts(
+    cores=0, sees_delay=False, smt=True, governor="powersave", turbo=True, quota_cores=0.5,
+    steal=0.3, load=9.0, drift=0.5, git=False,
+)  # fmt: skip
+LONELY = Facts(
+    cores=1, sees_delay=True, smt=False, governor=None, turbo=None, quota_cores=None,
+    steal=0.0, load=0.0, drift=0.0, git=True,
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_options_and_settings_exist(page: Page):
+    known = recorded()
+    assert {*OPTION.findall(page.text)} <= {*known.options}
+    settings = {*known.settings, *map(twin, known.options), *FIXTURES}
+    assert {*SETTING.findall(page.text)} <= settings
+
+
+@pytest.mark.parametrize("page", pages(), ids=lambda page: page.name)
+def test_files_of_this_repository_exist(page: Page):
+    named = {name for name in FOLDER.findall(page.sentences) if name not in MADE_UP}
+    assert [name for name in named if not (ROOT / name).exists()] == []
+
+
+MADE_UP = frozenset({"tests/perf/test_buffer.py", "tests/perf/test_first.py"})
+MADE_UP |= {"tests/test_url_benchmarks.py"}
+"""Files of the reader's own project, and of others."""
+
+
+def test_the_map_names_every_folder_of_the_code():
+    page = read_page("docs/contributing.md")
+    named = set(FOLDER.findall(page.text))
+    for package in ("pytest_rlperf", "rl_impls", "tests"):
+        for path in (ROOT / package).iterdir():
+            if path.is_dir() and any(path.rglob("*.py")):
+                assert f"{package}/{path.name}" in named
+
+
+def test_the_map_names_every_module_beside_the_folders():
+    page = read_page("docs/contributing.md")
+    modules = {path.name for path in (ROOT / "pytest_rlperf").glob("[a-z]*.py")}
+    assert {f"pytest_rlperf/{name}" for name in modules} <= set(FOLDER.findall(page.text))
+
+
+def test_the_advice_after_a_run_is_on_the_page():
+    text = read_page("docs/advice.md").text.replace("`", "")
+    for rule in RULES:
+        assert f"| {rule.finding} | {rule.remedy.replace('`', '')} |" in text
+
+
+def test_whatever_hurts_measuring_has_a_row():
+    rows = [line.split(" | ") for line in read_page("docs/advice.md").text.splitlines()]
+    said = [row[0].removeprefix("| ") for row in rows if len(row) == 2]
+    findings = [check(facts) for facts in (QUIET, LONELY) for check in CHECKS]
+    hurting = [finding.text for finding in findings if finding is not None and finding.hurts]
+    assert len(hurting) == len(CHECKS)
+    for text in hurting:
+        assert any(words in text for words in said), text
