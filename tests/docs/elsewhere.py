@@ -1,0 +1,132 @@
+"""Commands of the docs that no walk of a page runs (`tests/docs/walks`), each with who does.
+
+A command that is neither in a walk nor here fails a test.
+"""
+
+from collections.abc import Mapping
+
+COMMANDS = "tests/commands"
+WHOLE = "tests/integration"
+AGENTS = "tests/rl_impls/runtimes"
+
+BISECTED = f"{WHOLE}/test_bisect.py::test_the_commit_that_made_it_slower_is_found"
+PROVED = f"{WHOLE}/test_prove.py::test_unchanged_code_is_not_called_slower_and_slowed_code_is"
+ACCEPTED = f"{WHOLE}/test_accept.py::test_accepting_says_what_was_taken_over_and_where_it_is"
+APPENDED = f"{COMMANDS}/test_history.py::test_by_default_it_goes_to_a_branch_of_its_own"
+REPORTED = (
+    f"{COMMANDS}/test_report.py::test_all_three_files_are_those_that_the_run_would_have_written"
+)
+COMPARED = (
+    f"{COMMANDS}/test_compare.py::"
+    "test_both_values_their_change_and_both_verdicts_stand_side_by_side"
+)
+NOTIFIED = f"{COMMANDS}/test_notify.py::test_a_regression_is_posted_worst_first"
+COMMENTED = f"{COMMANDS}/comment/test_comment.py::" + (
+    "test_the_report_becomes_a_comment_that_leads_to_the_run"
+)
+IN_A_JOB = f"{WHOLE}/test_action.py::" + (
+    "test_a_pull_request_is_compared_and_leaves_its_number_beside_the_report"
+)
+RECORDED = f"{WHOLE}/test_action.py::" + (
+    "test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch"
+)
+STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
+
+TESTED: Mapping[str, str] = {
+    "pytest --rlperf": STORED,
+    "pytest --rlperf --rlperf-baseline=before": STORED,
+    "pytest --rlperf --rlperf-save=before": f"{WHOLE}/test_save.py::"
+    "test_a_save_says_where_the_baseline_is",
+    "pytest --rlperf --rlperf-prove": PROVED,
+    "pytest --rlperf --rlperf-prove tests/perf --rlperf-budget=120": PROVED,
+    "pytest --rlperf --rlperf-against=main... --rlperf-report=DIR": f"{WHOLE}/test_report.py::"
+    "test_the_folder_is_made_and_holds_the_report_for_people_and_for_programs",
+    "pytest --rlperf --rlperf-against=HEAD --rlperf-profile=off": f"{WHOLE}/test_sizes.py::"
+    "test_a_steeper_growth_regresses_with_the_largest_size",
+    'pytest --rlperf --rlperf-against="${BEFORE}" --rlperf-json=result.json tests/perf': (
+        f"{WHOLE}/test_json.py::test_all_keys_of_the_schema_are_there"
+    ),
+    "rlperf accept": ACCEPTED,
+    "rlperf accept --reason TEXT": ACCEPTED,
+    'rlperf accept --reason "checks its input now"': ACCEPTED,
+    "rlperf bisect": BISECTED,
+    "rlperf bisect GOOD BAD -- NODEID": BISECTED,
+    "rlperf bisect HEAD~5 HEAD -- "
+    "'tests/perf/test_tabular.py::test_training_on_tictactoe[list]'": BISECTED,
+    "rlperf ci": IN_A_JOB,
+    "rlperf ci compare": IN_A_JOB,
+    "rlperf ci compare --against=origin/main...": IN_A_JOB,
+    "rlperf ci record": RECORDED,
+    "rlperf ci keep": RECORDED,
+    "rlperf comment": COMMENTED,
+    "rlperf comment rlperf-report": COMMENTED,
+    "rlperf compare": COMPARED,
+    "rlperf compare A B": COMPARED,
+    "rlperf compare before.json after.json": COMPARED,
+    "rlperf export": f"{COMMANDS}/test_export.py::test_pytest_benchmark_compares_exported_files",
+    "rlperf history": APPENDED,
+    "rlperf history append": APPENDED,
+    "rlperf history append RESULT.json": APPENDED,
+    "rlperf notify": NOTIFIED,
+    "rlperf notify rlperf-report/report.json --webhook-env CHAT": NOTIFIED,
+    "rlperf pre-push": f"{WHOLE}/test_hook.py::"
+    "test_a_slower_commit_is_stopped_and_the_tests_left_out_are_named",
+    "rlperf report": REPORTED,
+    "rlperf report RESULT.json --out DIR": REPORTED,
+    "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
+    "python -m rl_impls compare": f"{AGENTS}/test_compare_command.py::"
+    "test_the_table_has_a_line_for_each",
+    "python -m rl_impls compare TicTacToe-v0 --steps 100000": f"{AGENTS}/test_compare_command.py::"
+    "test_the_table_has_a_line_for_each",
+    "python -m rl_impls": f"{AGENTS}/test_train_command.py::"
+    "test_every_agent_trains_and_stdout_holds_nothing_but_the_result",
+    "python -m rl_impls train TicTacToe-v0 --agent compiled --steps 1000000": (
+        f"{AGENTS}/test_train_command.py::"
+        "test_every_agent_trains_and_stdout_holds_nothing_but_the_result"
+    ),
+    "python -m rl_impls train TicTacToe-v0 --agent compiled --runtime parallel --steps 5000000 "
+    "--json -": f"{AGENTS}/test_train_command.py::"
+    "test_a_program_trains_in_parallel_with_exactly_its_steps",
+    "python -m tests.perf.figures.memory": f"{AGENTS}/test_memory_of_training.py::"
+    "test_training_takes_at_most_ten_megabytes_more_than_its_control",
+    "python -m tests.proof": "tests/proof/test_proof_run.py::"
+    "test_a_run_records_every_test_and_resumes_where_it_stopped",
+    "python -m tests.docs.reference": "tests/docs/test_reference.py::"
+    "test_the_page_is_what_the_code_says",
+    "make docs": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
+    "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
+}
+"""By the node id of the test. One command may stand for several ways of writing it."""
+
+SHORTENED: Mapping[str, str] = {
+    "python -m tests.judge.trend_rates 2000": "python -m tests.judge.trend_rates 1",
+    "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
+    "python -m tests.perf.figures.efficiency 40": "python -m tests.perf.figures.efficiency 1",
+    "python -m tests.proof run --out FILE.jsonl": (
+        "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
+    ),
+    "python -m tests.proof table FILE.jsonl": (
+        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    ),
+    "python -m tests.proof.load": "python -m tests.proof.load --processes 1 --seconds 0.1",
+    "python -m tests.proof.memory run --out docs/proof/memory.jsonl": (
+        "python -m tests.proof.memory run --out {folder}/memory.jsonl --minutes 0"
+    ),
+    "python -m tests.proof.memory table docs/proof/memory.jsonl": (
+        "python -m tests.proof.memory table docs/proof/memory.jsonl"
+    ),
+    "python -m tests.proof table docs/proof/verdicts.jsonl": (
+        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    ),
+    "python -m tests.proof cross docs/proof/sessions.jsonl": (
+        "python -m tests.proof cross docs/proof/sessions.jsonl"
+    ),
+    "python -m tests.why table": "python -m tests.why table",
+    "python -m tests.why run": (
+        "python -m tests.why run --out {folder}/why.jsonl --only none-of-them"
+    ),
+}
+"""What takes minutes or hours, with how it ends soon; run in this repository."""
+
+IN_CI = frozenset({"make setup", "make lint", "make test", "make test-extras"})
+"""They run the tests themselves."""

@@ -1,0 +1,53 @@
+"""The commands of the docs, run: each page in a project of its own, from top to bottom."""
+
+import pytest
+
+from tests.docs.commands import Command
+from tests.docs.markdown import read_page
+from tests.docs.walks.page_walk import run, walk
+from tests.docs.walks.prepared import empty, prepared
+from tests.integration.projects import Workshop
+
+PAGES = (
+    "README.md",
+    "docs/baselines.md",
+    "docs/ci.md",
+    "docs/pytest-benchmark.md",
+    "docs/reports.md",
+    "docs/trends.md",
+)
+IN_SENTENCES = (
+    "pytest",
+    'make perf ARGS="--rlperf-against=HEAD"',
+    "rlperf doctor",
+    "rlperf init",
+    "rlperf install-hook",
+    'mpiexec -n 2 python -c "import mpi4py.MPI, numpy"',
+)
+"""Those that need nothing but a project."""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_the_commands_of_a_page_end_as_it_says(workshop: Workshop, name: str):
+    assert walk(prepared(workshop, name.replace("/", "-")), read_page(name))
+
+
+def test_whoever_follows_the_first_steps_sees_a_regression_and_then_none(workshop: Workshop):
+    walked = walk(empty(workshop, "start"), read_page("docs/start.md"))
+    slower, back = (each for each in walked if "--rlperf-against" in each.command.text)
+    assert "REGRESSED" in slower.text
+    assert "REGRESSED" not in back.text
+
+
+def test_the_example_with_gymnasium_runs_as_it_stands(workshop: Workshop):
+    page = read_page("docs/your-library.md")
+    walked = walk(empty(workshop, "gymnasium"), page, "A Gymnasium environment")
+    assert "REGRESSED" in walked[-1].text
+    assert "environment_step" in walked[-1].text
+
+
+def test_commands_in_sentences_that_need_only_a_project_run(workshop: Workshop):
+    project = prepared(workshop, "sentences")
+    for text in IN_SENTENCES:
+        ended = run(project, Command(text))
+        assert ended.code == 0, f"{text}\n{ended.text}"
