@@ -33,16 +33,11 @@ RECORDED = f"{WHOLE}/test_action.py::" + (
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
 
 TESTED: Mapping[str, str] = {
-    "pytest --rlperf": STORED,
     "pytest --rlperf --rlperf-baseline=before": STORED,
     "pytest --rlperf --rlperf-save=before": f"{WHOLE}/test_save.py::"
     "test_a_save_says_where_the_baseline_is",
     "pytest --rlperf --rlperf-prove": PROVED,
     "pytest --rlperf --rlperf-prove tests/perf --rlperf-budget=120": PROVED,
-    "pytest --rlperf --rlperf-against=main... --rlperf-report=DIR": f"{WHOLE}/test_report.py::"
-    "test_the_folder_is_made_and_holds_the_report_for_people_and_for_programs",
-    "pytest --rlperf --rlperf-against=HEAD --rlperf-profile=off": f"{WHOLE}/test_sizes.py::"
-    "test_a_steeper_growth_regresses_with_the_largest_size",
     'pytest --rlperf --rlperf-against="${BEFORE}" --rlperf-json=result.json tests/perf': (
         f"{WHOLE}/test_json.py::test_all_keys_of_the_schema_are_there"
     ),

@@ -14,11 +14,13 @@ PAGES = (
     "docs/ci.md",
     "docs/pytest-benchmark.md",
     "docs/reports.md",
+    "docs/shape.md",
     "docs/trends.md",
 )
 IN_SENTENCES = (
     "pytest",
     'make perf ARGS="--rlperf-against=HEAD"',
+    "pytest --rlperf --rlperf-against=main... --rlperf-report=DIR",
     "rlperf doctor",
     "rlperf init",
     "rlperf install-hook",
