@@ -37,6 +37,8 @@ def compiled(function: Function) -> Function:
 
 def inlined(function: Function) -> Function:
     """Part of the compiled functions that call it, and a plain function for everybody else."""
+    if not has_numba():
+        return function
     from numba.extending import register_jitable
 
     return register_jitable(function)

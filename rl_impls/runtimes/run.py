@@ -13,7 +13,7 @@ from typing import Protocol
 
 from rl_impls.errors import SettingError
 from rl_impls.runtimes.runtime import Runtime, Tick
-from rl_impls.tabular.schedules import PERS, Per
+from rl_impls.schedules import PERS, Per
 from rl_impls.tabular.training import Training, check_count
 
 

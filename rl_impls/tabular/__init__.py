@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from rl_impls.schedules import Constant, Exponential, Linear
 from rl_impls.tabular.arrays import NumpyQLearning
 from rl_impls.tabular.batch import BatchQLearning
 from rl_impls.tabular.compiled import CompiledQLearning
@@ -10,7 +11,6 @@ from rl_impls.tabular.learner import QLearner
 from rl_impls.tabular.lists import ListQLearning
 from rl_impls.tabular.memory import MemoryOptimizedQLearning
 from rl_impls.tabular.optimal import OptimalQLearning
-from rl_impls.tabular.schedules import Constant, Exponential, Linear
 from rl_impls.tabular.settings import Settings
 from rl_impls.tabular.sparse import SparseQLearning
 

@@ -16,27 +16,15 @@ from rl_impls.envs import compiled as rules
 from rl_impls.envs.compiled import has_rules, reset_state, step_state
 from rl_impls.envs.model import Actions, Flags, Rewards, States
 from rl_impls.jit import compiled, inlined, version_of
+from rl_impls.splitmix import GAMMA, mixed
 
 __all__ = ["act_rows", "has_rules", "learn_rows", "train"]
 
 Table = NDArray[np.float32]
 
-# SplitMix64 (Steele, Lea & Flood, 2014): the state is a counter, so that one number does not wait
-# for the one before it, and every seed is a good one.
-_GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
-_MIX_1: Final = np.uint64(0xBF58476D1CE4E5B9)
-_MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _LOW_32: Final = np.uint64(0xFFFFFFFF)
-_S27, _S30, _S31, _S32 = (np.uint64(shift) for shift in (27, 30, 31, 32))
+_S32: Final = np.uint64(32)
 DRAWS: Final = 4294967296.0
-
-
-@inlined
-def mixed(counter: Any) -> Any:
-    """64 random bits."""
-    z = (counter ^ (counter >> _S30)) * _MIX_1
-    z = (z ^ (z >> _S27)) * _MIX_2
-    return z ^ (z >> _S31)
 
 
 @inlined
@@ -128,19 +116,19 @@ def make_train(version: int) -> Callable[..., Any]:
         s_tm1: Any = np.int64(start)
         terminated = False
         if s_tm1 < 0:
-            counter += _GAMMA
+            counter += GAMMA
             s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
         a_best, _value = best_of(q, s_tm1)
         for i in range(n_steps):
             if terminated:
-                counter += _GAMMA
+                counter += GAMMA
                 s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
                 a_best, _value = best_of(q, s_tm1)
-            counter += _GAMMA
+            counter += GAMMA
             bits = mixed(counter)
             a_tm1 = a_best
             if bits & _LOW_32 < limit:
-                counter += _GAMMA
+                counter += GAMMA
                 a_tm1 = any_legal(q, s_tm1, np.int64(mixed(counter) >> _S32))
             s_t, r_t, terminated = step_state(tables, s_tm1, a_tm1, np.int64(bits >> _S32))
             target = np.float32(r_t)
@@ -194,7 +182,7 @@ def act_rows(
     limit = np.uint64(epsilon * DRAWS)
     counter = rng[0]
     for row in range(len(s_t)):
-        counter += _GAMMA
+        counter += GAMMA
         bits = mixed(counter)
         explores = bits & _LOW_32 < limit
         draw = np.int64(bits >> _S32)

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Self
 
 from rl_impls.errors import SettingError
-from rl_impls.tabular.schedules import Constant, Exponential, Linear, Schedule
+from rl_impls.schedules import Constant, Exponential, Linear, Schedule
 
 _KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
 

@@ -1,10 +1,12 @@
 """How the learning rate and the exploration change while a learner learns.
 
-Each schedule counts in steps or in episodes, and says which: `per`.
+Each schedule counts in steps or in episodes, and says which: `per`. An optimiser asks for the value
+at each of its own steps and looks at no other count.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, Protocol
 
@@ -28,12 +30,18 @@ class Course(NamedTuple):
     per_step: bool
 
 
-class Schedule(Protocol):
-    @property
-    def per(self) -> Per: ...
+class Rate(Protocol):
+    """A value that depends on nothing but how far the training is."""
 
     def at(self, n: int) -> float:
         """The value after `n` steps or episodes."""
+
+
+class Schedule(Rate, Protocol):
+    """One that the tabular learners follow, in compiled code as well."""
+
+    @property
+    def per(self) -> Per: ...
 
     def course(self, n: int) -> Course:
         """The same from `n` on."""
@@ -69,8 +77,7 @@ class Linear:
     def __post_init__(self) -> None:
         _check_rates(start=self.start, end=self.end)
         _check_per(self.per)
-        if self.over < 1:
-            raise SettingError(f"a linear schedule lasts at least 1 {self.per}, not {self.over}.")
+        _check_length("a linear schedule lasts", self.over, self.per)
 
     def at(self, n: int) -> float:
         return self.start + (self.end - self.start) * min(n / self.over, 1.0)
@@ -83,24 +90,67 @@ class Linear:
 
 @dataclass(frozen=True, slots=True)
 class Exponential:
-    """`start` times `decay` for each step or episode, never below `minimum`."""
+    """`start` times `decay` for every `every` steps or episodes, never below `minimum`.
+
+    It falls a little at each of them: start * decay**(n / every).
+    """
 
     start: float
     decay: float
     minimum: float
     per: Per
+    every: int = 1
 
     def __post_init__(self) -> None:
         _check_rates(start=self.start, decay=self.decay, minimum=self.minimum)
         _check_per(self.per)
+        _check_length("an exponential schedule decays over", self.every, self.per)
         if self.minimum > self.start:
             raise SettingError(f"the minimum {self.minimum} lies above the start {self.start}.")
 
     def at(self, n: int) -> float:
-        return max(self.minimum, self.start * self.decay**n)
+        value: float = self.start * self.decay ** (n / self.every)
+        return max(self.minimum, value)
 
     def course(self, n: int) -> Course:
-        return Course(self.at(n), self.decay, 0.0, self.minimum, self.start, self.per == "step")
+        factor = self.decay ** (1 / self.every)
+        return Course(self.at(n), factor, 0.0, self.minimum, self.start, self.per == "step")
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """`start` times `factor` after every `every` steps, and the same value in between."""
+
+    start: float
+    factor: float = 0.5
+    every: int = 10_000
+
+    def __post_init__(self) -> None:
+        _check_rates(start=self.start, factor=self.factor)
+        _check_length("a schedule of steps changes after", self.every, "step")
+
+    def at(self, n: int) -> float:
+        return self.start * self.factor ** (n // self.every)
+
+
+@dataclass(frozen=True, slots=True)
+class Cosine:
+    """From `start` to `end` along half a wave over `over` steps, then `end`.
+
+    end + (start - end) * (1 + cos(pi * n / over)) / 2 (Loshchilov & Hutter, 2017, without restarts)
+    """
+
+    start: float
+    end: float
+    over: int
+
+    def __post_init__(self) -> None:
+        _check_rates(start=self.start, end=self.end)
+        _check_length("a cosine schedule lasts", self.over, "step")
+
+    def at(self, n: int) -> float:
+        wave = math.cos(math.pi * min(n / self.over, 1.0))
+        return self.end + (self.start - self.end) * (1.0 + wave) / 2.0
 
 
 def _check_rates(**rates: float) -> None:
@@ -112,3 +162,8 @@ def _check_rates(**rates: float) -> None:
 def _check_per(per: str) -> None:
     if per not in PERS:
         raise SettingError(f"a schedule counts per step or per episode, not per {per!r}.")
+
+
+def _check_length(what: str, length: int, per: str) -> None:
+    if length < 1:
+        raise SettingError(f"{what} at least 1 {per}, not {length}.")
