@@ -1,1 +1,1 @@
-"""Neural networks in NumPy."""
+"""Neural networks in NumPy and, where it is installed, Numba."""

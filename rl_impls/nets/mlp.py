@@ -1,61 +1,202 @@
-"""A multi-layer perceptron's forward pass into arrays that are allocated once."""
+"""A multi-layer perceptron, forward and backward, in arrays that are allocated once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import pairwise
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
+from rl_impls.nets.activations import LINEAR, SLOPE, Activation, Array, activation_named
+from rl_impls.nets.init import he_normal, init_named
+from rl_impls.nets.ops import fastest
+from rl_impls.nets.views import Layer, Views, layers_of
 
-def he_normal(rng: np.random.Generator, fan_in: int, fan_out: int) -> NDArray[np.float32]:
-    """Weights from N(0, 2 / fan_in), which keep the variance of ReLU layers (He et al., 2015)."""
-    scale = np.float32(np.sqrt(2.0 / fan_in))
-    return rng.standard_normal((fan_in, fan_out), dtype=np.float32) * scale
+__all__ = ["MLP", "he_normal"]
+
+# Batches come in few sizes. Whoever goes through many makes the views of each anew.
+_MOST_VIEWS: Final = 16
 
 
 class MLP:
-    """Dense layers with ReLU between them and a linear last one, in float32."""
+    """Dense layers with an activation between them and another one at the end.
 
-    def __init__(self, sizes: Sequence[int], *, max_batch: int, seed: int | None = None) -> None:
+    All weights and biases lie in one flat array, `params`, and their gradients in another, `grads`:
+    an optimiser, a copy for a target network or an average over processes is one pass over each.
+    `weights`, `biases`, `weight_grads` and `bias_grads` are views of them, layer by layer.
+    """
+
+    def __init__(
+        self,
+        sizes: Sequence[int],
+        *,
+        activation: str = "relu",
+        output: str = "linear",
+        init: str = "he_uniform",
+        max_batch: int,
+        seed: int | None = None,
+        dtype: DTypeLike = np.float32,
+    ) -> None:
         if len(sizes) < 2 or min(sizes) < 1:
             raise ValueError(f"an MLP needs an input and an output size, not {list(sizes)}")
         if max_batch < 1:
             raise ValueError(f"max_batch is at least 1, not {max_batch}")
-        rng = np.random.default_rng(seed)
         self.sizes: Final = tuple(sizes)
         self.max_batch: Final = max_batch
-        self.weights: Final = [
-            he_normal(rng, fan_in, fan_out) for fan_in, fan_out in pairwise(sizes)
-        ]
-        self.biases: Final = [np.zeros(size, np.float32) for size in sizes[1:]]
-        self._activations = [np.empty((max_batch, size), np.float32) for size in sizes[1:]]
+        self.dtype: Final = np.dtype(dtype)
+        self.activation: Final = activation_named(activation)
+        self.output: Final = activation_named(output)
+        self._ops: Final = fastest()
+        self._allocate()
+        weigh = init_named(init)
+        rng = np.random.default_rng(seed)
+        for weight in self.weights:
+            weight[:] = weigh(rng, *weight.shape)
 
-    def forward(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    def _allocate(self) -> None:
+        shapes = list(pairwise(self.sizes))
+        n_params = sum((fan_in + 1) * fan_out for fan_in, fan_out in shapes)
+        self.params: NDArray[Any] = np.zeros(n_params, self.dtype)
+        self.grads: NDArray[Any] = np.zeros(n_params, self.dtype)
+        self.weights, self.biases = layers_of(self.params, self.sizes)
+        self.weight_grads, self.bias_grads = layers_of(self.grads, self.sizes)
+        # Of one part of a batch, until it is added to `grads`: made when it is first needed.
+        self._part: NDArray[Any] = self.grads[:0]
+        self._part_grads = layers_of(self._part, ())
+        room = self.max_batch * sum(self.sizes[1:])
+        self._outputs = np.empty(room, self.dtype)
+        keeps_z = self.activation.keeps_z or self.output.keeps_z
+        self._inputs = np.empty(room, self.dtype) if keeps_z else self._outputs
+        # What flows back: of a layer in one, of the layer before it in the other; and slopes.
+        self._back = np.empty((3, self.max_batch * max(self.sizes)), self.dtype)
+        self._n_units = np.array(self.sizes)
+        self._views: dict[tuple[int, ...], Views] = {}
+        self._last: Views | None = None
+        self._x: Array = self.params[:0]
+
+    def forward(self, x: NDArray[Any]) -> NDArray[Any]:
         """Map (batch, sizes[0]) to (batch, sizes[-1]).
 
-        The next call overwrites the returned array: copy what has to last.
+        The next call overwrites the returned array: copy what has to last. `x` is kept, not copied,
+        until `backward`.
         """
-        self._check(x)
-        n = len(x)
-        last = len(self.weights) - 1
+        # A shape that was here before needs no further look.
+        views = self._views.get(x.shape) or self._checked(x)
+        if x.dtype != self.dtype:
+            self._refuse_dtype(x)
+        self._x = x
+        self._last = views
+        if views.few and x.flags.carray:
+            self._ops.forward_rows(
+                x, self.params, self._inputs, self._outputs, self._n_units, self.max_batch,
+                self.activation.code, self.output.code,
+            )  # fmt: skip
+            return views.out
         h = x
-        for i, (weight, bias, buffer) in enumerate(
-            zip(self.weights, self.biases, self._activations, strict=True)
-        ):
-            h = np.matmul(h, weight, out=buffer[:n])
-            h += bias
-            if i < last:
-                np.maximum(h, 0.0, out=h)
+        for layer in views.layers:
+            np.matmul(h, layer.weight, out=layer.z)
+            self._ops.add_bias(layer.z, layer.bias, layer.activation.code)
+            if layer.activation.code not in self._ops.VALUES:
+                layer.activation.value(layer.z, layer.y)
+            h = layer.y
         return h
 
-    def _check(self, x: NDArray[np.float32]) -> None:
+    def backward(
+        self, grad_out: NDArray[Any], *, accumulate: bool = False, input_grad: bool = False
+    ) -> NDArray[Any] | None:
+        """From dL/dy of the last `forward`'s output to dL/dparams in `grads`.
+
+        Sums over the rows: the gradient of a mean over the batch comes out where `grad_out` was
+        divided by its number of rows, as the functions in `losses` do. With `accumulate` it is
+        added to what `grads` holds. With `input_grad` it returns dL/dx, which the next call
+        overwrites. `grad_out` is left alone.
+        """
+        views = self._last
+        if views is None:
+            raise ValueError("there is nothing to go back through: call forward first")
+        if grad_out.shape != views.out.shape or grad_out.dtype != self.dtype:
+            raise ValueError(
+                f"expected a {self.dtype} gradient of shape {views.out.shape}, "
+                f"not {grad_out.dtype} {grad_out.shape}"
+            )
+        weight_grads, bias_grads = self._goal(accumulate)
+        delta = grad_out
+        for i in range(len(views.layers) - 1, -1, -1):
+            layer = views.layers[i]
+            delta = self._through(layer, delta, bias_grads[i])
+            h = views.layers[i - 1].y if i > 0 else self._x
+            np.matmul(h.T, delta, out=weight_grads[i])
+            if i > 0 or input_grad:
+                delta = np.matmul(delta, layer.weight.T, out=layer.delta_before)
+        if accumulate:
+            np.add(self.grads, self._part, out=self.grads)
+        return delta if input_grad else None
+
+    def _through(self, layer: Layer, delta: Array, bias_grad: Array) -> Array:
+        """Back through a layer's activation, and the gradient of its bias."""
+        code = layer.activation.code
+        # What the caller gave is not written to, and compiled code wants it in one piece.
+        if delta is not layer.delta and not (code == LINEAR and delta.flags.carray):
+            layer.delta[...] = delta
+            delta = layer.delta
+        kept = layer.z if layer.activation.keeps_z else layer.y
+        if code != LINEAR and code not in self._ops.SLOPES:
+            layer.activation.slope(kept, layer.slope)
+            kept, code = layer.slope, SLOPE
+        self._ops.through(delta, kept, bias_grad, code)
+        return delta
+
+    def _goal(self, accumulate: bool) -> tuple[list[Array], list[Array]]:
+        if not accumulate:
+            return self.weight_grads, self.bias_grads
+        if not self._part.size:
+            self._part = np.zeros_like(self.grads)
+            self._part_grads = layers_of(self._part, self.sizes)
+        return self._part_grads
+
+    def _activation_of(self, layer: int) -> Activation:
+        return self.output if layer == len(self.sizes) - 2 else self.activation
+
+    def _checked(self, x: NDArray[Any]) -> Views:
+        """The views for a batch of this shape, if there can be one."""
         if x.ndim != 2 or x.shape[1] != self.sizes[0]:
             raise ValueError(f"expected an input of shape (batch, {self.sizes[0]}), not {x.shape}")
         if len(x) > self.max_batch:
             raise ValueError(f"a batch of {len(x)} does not fit max_batch={self.max_batch}")
+        if len(self._views) >= _MOST_VIEWS:
+            self._views.clear()
+        self._views[x.shape] = views = self._viewed(len(x))
+        return views
+
+    def _viewed(self, n: int) -> Views:
+        """The parts of the arrays that a batch of `n` rows works on."""
+        layers = []
+        at = 0
+        for i, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):
+            shape = (n, fan_out)
+            rows = slice(at, at + n * fan_out)
+            at += self.max_batch * fan_out
+            activation = self._activation_of(i)
+            y = self._outputs[rows].reshape(shape)
+            layers.append(
+                Layer(
+                    activation,
+                    self.weights[i],
+                    self.biases[i],
+                    z=self._inputs[rows].reshape(shape) if activation.keeps_z else y,
+                    y=y,
+                    delta=self._back[i % 2, : n * fan_out].reshape(shape),
+                    delta_before=self._back[(i - 1) % 2, : n * fan_in].reshape(n, fan_in),
+                    slope=self._back[2, : n * fan_out].reshape(shape),
+                )
+            )
+        few = 0 < n <= self._ops.FEW_ROWS
+        return Views(tuple(layers), layers[-1].y, few)
+
+    def _refuse_dtype(self, x: NDArray[Any]) -> None:
         # NumPy would take float64 without a word and convert it in every call.
-        if x.dtype != np.float32:
-            raise TypeError(f"expected a float32 input, not {x.dtype}: convert it once with astype")
+        raise TypeError(
+            f"expected a {self.dtype} input, not {x.dtype}: convert it once with astype"
+        )

@@ -1,0 +1,136 @@
+"""Gradient descent over flat arrays, a pass for a step.
+
+An optimiser belongs to one array of parameters and one of gradients, usually `params` and `grads`
+of an `MLP`, and asks its learning rate for the value at each of its steps. `state` and `set_state`
+carry it over into another process: training goes on to the same parameters, bit for bit.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.errors import SettingError
+from rl_impls.nets.ops import fastest
+from rl_impls.schedules import Constant, Rate
+
+State = dict[str, NDArray[Any]]
+
+
+class SGD:
+    """v_t = momentum v_tm1 + g_t;  w_t = w_tm1 - rate v_t"""
+
+    def __init__(
+        self,
+        params: NDArray[Any],
+        grads: NDArray[Any],
+        *,
+        rate: Rate | float = 1e-2,
+        momentum: float = 0.0,
+    ) -> None:
+        _check_arrays(params, grads)
+        if not 0.0 <= momentum < 1.0:
+            raise SettingError(f"momentum lies between 0 and 1, not at {momentum}.")
+        self.rate: Final = _rate(rate)
+        self.n_steps = 0
+        self._params, self._grads = params, grads
+        self._velocity = np.zeros_like(params)
+        self._constants = np.array([momentum, 0.0], params.dtype)
+        self._step: Final = fastest().momentum
+
+    def step(self) -> None:
+        self._constants[1] = self.rate.at(self.n_steps)
+        self._step(self._params, self._grads, self._velocity, self._constants)
+        self.n_steps += 1
+
+    def state(self) -> State:
+        return {"n_steps": np.array(self.n_steps), "velocity": self._velocity.copy()}
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        _restore(state, velocity=self._velocity)
+        self.n_steps = int(state["n_steps"])
+
+
+class Adam:
+    """Adam (Kingma & Ba, 2015). With g_t the gradient at step t = 1, 2, ...:
+
+    m_t = beta_1 m_tm1 + (1 - beta_1) g_t
+    s_t = beta_2 s_tm1 + (1 - beta_2) g_t**2
+    w_t = w_tm1 - rate (m_t / (1 - beta_1**t)) / (sqrt(s_t / (1 - beta_2**t)) + eps)
+    """
+
+    def __init__(
+        self,
+        params: NDArray[Any],
+        grads: NDArray[Any],
+        *,
+        rate: Rate | float = 3e-4,
+        betas: tuple[float, float] = (0.9, 0.999),
+        eps: float = 1e-8,
+    ) -> None:
+        _check_arrays(params, grads)
+        if not all(0.0 <= beta < 1.0 for beta in betas):
+            raise SettingError(f"betas lie between 0 and 1, not at {betas[0]} and {betas[1]}.")
+        if not eps > 0.0:
+            raise SettingError(f"eps lies above 0, not at {eps}.")
+        self.rate: Final = _rate(rate)
+        self.betas: Final = betas
+        self.n_steps = 0
+        self._params, self._grads = params, grads
+        self._mean = np.zeros_like(params)
+        self._square = np.zeros_like(params)
+        beta_1, beta_2 = betas
+        self._constants = np.array(
+            [beta_1, 1.0 - beta_1, beta_2, 1.0 - beta_2, 0.0, 0.0, eps], params.dtype
+        )
+        self._step: Final = fastest().adam
+
+    def step(self) -> None:
+        rate = self.rate.at(self.n_steps)
+        self.n_steps += 1
+        beta_1, beta_2 = self.betas
+        # The corrections belong to the step, not to each parameter.
+        self._constants[4] = rate / (1.0 - beta_1**self.n_steps)
+        self._constants[5] = 1.0 / math.sqrt(1.0 - beta_2**self.n_steps)
+        self._step(self._params, self._grads, self._mean, self._square, self._constants)
+
+    def state(self) -> State:
+        return {
+            "n_steps": np.array(self.n_steps),
+            "mean": self._mean.copy(),
+            "square": self._square.copy(),
+        }
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        _restore(state, mean=self._mean, square=self._square)
+        self.n_steps = int(state["n_steps"])
+
+
+def _rate(rate: Rate | float) -> Rate:
+    return Constant(rate, "step") if isinstance(rate, int | float) else rate
+
+
+def _check_arrays(params: NDArray[Any], grads: NDArray[Any]) -> None:
+    if params.ndim != 1 or params.shape != grads.shape or params.dtype != grads.dtype:
+        raise SettingError(
+            "parameters and gradients are flat arrays of one size and type, not "
+            f"{params.dtype} {params.shape} and {grads.dtype} {grads.shape}."
+        )
+    if not (params.flags.carray and grads.flags.carray):
+        raise SettingError("parameters and gradients lie in one piece each and can be written.")
+
+
+def _restore(state: Mapping[str, NDArray[Any]], **arrays: NDArray[Any]) -> None:
+    """Copy into the arrays, if all of them fit."""
+    for name, array in arrays.items():
+        if name not in state or state[name].shape != array.shape:
+            raise SettingError(
+                f"this state is not that of an optimiser of {array.size} parameters: "
+                f"{name} is missing or of another size."
+            )
+    for name, array in arrays.items():
+        array[:] = state[name]
