@@ -1,1 +1,1 @@
-"""Replay buffers."""
+"""Replay buffers in NumPy and, where it is installed, Numba."""
