@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.errors import SettingError
 from rl_impls.jit import inlined
 
 GAMMA: Final = np.uint64(0x9E3779B97F4A7C15)
@@ -20,6 +21,9 @@ _MIX_2: Final = np.uint64(0x94D049BB133111EB)
 _S11, _S27, _S30, _S31 = (np.uint64(shift) for shift in (11, 27, 30, 31))
 # A float64 holds 53 bits.
 _UNIT: Final = 2.0**-53
+_MASK_64: Final = (1 << 64) - 1
+
+Chance = NDArray[np.uint64]  # counters, one a stream
 
 
 @inlined
@@ -36,13 +40,28 @@ def unit(counter: Any) -> Any:
     return (mixed(counter) >> _S11) * _UNIT
 
 
-def seeded(seed: int | None) -> NDArray[np.uint64]:
-    """A counter to draw from, equal for equal seeds, and anybody's guess without one."""
-    return np.random.SeedSequence(seed).generate_state(1, np.uint64).astype(np.uint64)
+@inlined
+def uniform(chance: Any, row: int, low: float, high: float) -> float:
+    """A number from [low, high), by the next value of the counter in this row."""
+    chance[row] += GAMMA
+    return low + (high - low) * unit(chance[row])
 
 
-def drawn(rng: NDArray[np.uint64], n: int) -> NDArray[np.float64]:
-    """The next `n` numbers in [0, 1), those that compiled code draws from this counter."""
-    counters = rng[0] + np.arange(1, n + 1, dtype=np.uint64) * GAMMA
-    rng[0] = counters[-1]
+def streams(seed: int | None, n: int) -> Chance:
+    """The first counters of n streams, equal for equal seeds and anybody's guess without one; the
+    first k of them are the same for every n >= k."""
+    if seed is None:
+        seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
+    if seed < 0:
+        raise SettingError(f"a seed is a whole number from 0 on, not {seed}.")
+    # In arrays, where NumPy lets the product wrap without a warning.
+    first = mixed(np.array([seed & _MASK_64], np.uint64))
+    counters: Chance = mixed(first + np.arange(1, n + 1, dtype=np.uint64) * GAMMA)
+    return counters
+
+
+def drawn(chance: Chance, n: int) -> NDArray[np.float64]:
+    """The next `n` numbers in [0, 1), those that compiled code draws from the first counter."""
+    counters = chance[0] + np.arange(1, n + 1, dtype=np.uint64) * GAMMA
+    chance[0] = counters[-1]
     return unit(counters)  # type: ignore[no-any-return]

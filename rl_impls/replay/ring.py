@@ -12,7 +12,7 @@ from rl_impls.errors import SettingError
 from rl_impls.replay.layout import rows_and_fields
 from rl_impls.replay.ops import fastest
 from rl_impls.replay.transitions import Transitions
-from rl_impls.splitmix import seeded
+from rl_impls.splitmix import streams
 
 State = dict[str, NDArray[Any]]
 
@@ -41,7 +41,7 @@ class Ring:
         self.capacity: Final = capacity
         self.n_added = 0
         self._ring, self._store = rows_and_fields(capacity, obs_size, act_size)
-        self._rng: Final = seeded(seed)
+        self._rng: Final = streams(seed, 1)
         self._ops: Final = fastest()
 
     def __len__(self) -> int:

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls import splitmix
 from rl_impls.envs import compiled as rules
 from rl_impls.envs.compiled import has_rules, reset_state, step_state
 from rl_impls.envs.model import Actions, Flags, Rewards, States
@@ -166,7 +167,7 @@ def make_train(version: int) -> Callable[..., Any]:
     return train
 
 
-train = make_train(version_of(rules))
+train = make_train(version_of(rules, splitmix))
 
 
 @compiled
