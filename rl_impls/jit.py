@@ -18,11 +18,11 @@ def has_numba() -> bool:
     return find_spec("numba") is not None
 
 
-def require_numba(what: str) -> None:
+def require_numba(what: str, *, otherwise: str = "choose another learner") -> None:
     if not has_numba():
         raise MissingDependency(
             f"{what} needs numba, which is not installed: pip install 'pytest-rlperf[impls]', "
-            "or choose another learner."
+            f"or {otherwise}."
         )
 
 

@@ -1,0 +1,163 @@
+"""`ChemicalReactor-v0`: hold a stirred tank at its set point, within limits.
+
+Observed are concentration [mol/m³], temperature [K], pressure [Pa] and level [m]; `scaled`, each
+as its distance from the set point in parts of its `SCALE`. Actions are the flows of the coolant and
+of the outlet, -1 shut and 1 open. The physics is in `cstr`.
+
+A step is rewarded for being near the set point (1 at it, 0 far away) less the effort. Each soft
+limit that is passed costs `SOFT_PENALTY` a step; a critical one costs `CRITICAL_PENALTY` and ends
+the episode. Limits are looked at once a step, after it; without constraints not at all.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from rl_impls.envs.control import REACTOR_STEPS, cstr
+from rl_impls.envs.control.cstr import coolant_flow, outlet_flow, pressure, transition
+from rl_impls.envs.control.rules import Control, Rules, rules_for
+from rl_impls.jit import inlined
+from rl_impls.splitmix import uniform
+
+# Columns of the state: first what is observed.
+CONCENTRATION: Final = 0  # mol/m³
+TEMPERATURE: Final = 1  # K
+PRESSURE: Final = 2  # Pa
+LEVEL: Final = 3  # m
+PASSED: Final = 4  # the limits passed in the last step, as bits
+N_VIOLATIONS: Final = 5  # soft limits passed in this episode, one for each step and limit
+N_OBSERVED: Final = 4
+N_COLUMNS: Final = 6
+
+SET_CONCENTRATION: Final = 500.0  # mol/m³
+SET_TEMPERATURE: Final = 350.0  # K
+SET_POINT: Final = (SET_CONCENTRATION, SET_TEMPERATURE, 1.371e5, 1.0)
+SCALE: Final = (500.0, 50.0, 1.0e5, 1.0)
+LOWEST: Final = (0.0, 250.0, 0.0, 0.0)
+HIGHEST: Final = (cstr.FEED_CONCENTRATION, 600.0, 5.0e6, cstr.TANK_HEIGHT)
+# The first state of an episode lies within ± this around the set point.
+START: Final = (25.0, 3.0, 0.1)  # mol/m³, K, m
+
+SOFT_TEMPERATURE: Final = 370.0  # K
+SOFT_PRESSURE: Final = 2.5e5  # Pa
+SOFT_LOW, SOFT_HIGH = 0.5, 1.5  # m
+CRITICAL_TEMPERATURE: Final = 420.0  # K
+CRITICAL_PRESSURE: Final = 4.0e5  # Pa
+CRITICAL_LOW, CRITICAL_HIGH = 0.2, 1.8  # m
+
+# Bit i is the soft limit, bit 3 + i the critical one, of:
+LIMITED: Final = ("temperature", "pressure", "level")
+CRITICAL: Final = 1 << len(LIMITED)  # with this or a higher bit the episode ends
+
+SOFT_PENALTY: Final = 0.5
+CRITICAL_PENALTY: Final = 100.0
+# How far from the set point nothing is earned, and what a whole action costs.
+CONCENTRATION_REACH: Final = 250.0  # mol/m³
+TEMPERATURE_REACH: Final = 20.0  # K
+EFFORT: Final = 0.01
+
+
+class Reactor(NamedTuple):
+    constraints: bool = True
+    scaled: bool = False
+
+
+def reactor(*, constraints: bool = True, scaled: bool = False) -> Control:
+    low, high = LOWEST, HIGHEST
+    if scaled:
+        low, high = (_scaled(bound) for bound in (LOWEST, HIGHEST))
+    return Control(
+        params=Reactor(bool(constraints), bool(scaled)),
+        state_size=N_COLUMNS,
+        obs_low=low,
+        obs_high=high,
+        max_steps=REACTOR_STEPS,
+        act_low=(-1.0, -1.0),
+        act_high=(1.0, 1.0),
+    )
+
+
+def _scaled(values: tuple[float, ...]) -> tuple[float, float, float, float]:
+    c, t, p, h = (
+        (value - at) / scale for value, at, scale in zip(values, SET_POINT, SCALE, strict=True)
+    )
+    return c, t, p, h
+
+
+@inlined
+def limits_passed(temperature: float, pascals: float, level: float) -> int:
+    """The limits that K, Pa and m are beyond, as bits."""
+    passed = 0
+    if temperature > SOFT_TEMPERATURE:
+        passed |= 1 if temperature <= CRITICAL_TEMPERATURE else 9
+    if pascals > SOFT_PRESSURE:
+        passed |= 2 if pascals <= CRITICAL_PRESSURE else 18
+    if level < SOFT_LOW or level > SOFT_HIGH:
+        passed |= 4 if CRITICAL_LOW <= level <= CRITICAL_HIGH else 36
+    return passed
+
+
+@inlined
+def n_soft(passed: int) -> int:
+    """How many soft limits are passed."""
+    return (passed & 1) + (passed >> 1 & 1) + (passed >> 2 & 1)
+
+
+@inlined
+def reward(concentration: float, temperature: float, coolant: float, outlet: float) -> float:
+    """For a state and the two actions that led to it, penalties not yet deducted."""
+    d_c = (concentration - SET_CONCENTRATION) / CONCENTRATION_REACH
+    d_t = (temperature - SET_TEMPERATURE) / TEMPERATURE_REACH
+    effort = EFFORT * (coolant * coolant + outlet * outlet)
+    return max(0.0, 1.0 - d_c * d_c - d_t * d_t) - effort
+
+
+def _reset(params: Any, states: Any, row: int, chance: Any) -> None:
+    d_c, d_t, d_h = START
+    states[row, CONCENTRATION] = SET_CONCENTRATION + uniform(chance, row, -d_c, d_c)
+    states[row, TEMPERATURE] = SET_TEMPERATURE + uniform(chance, row, -d_t, d_t)
+    states[row, LEVEL] = 1.0 + uniform(chance, row, -d_h, d_h)
+    states[row, PRESSURE] = pressure(states[row, TEMPERATURE], states[row, LEVEL])
+    states[row, PASSED] = 0.0
+    states[row, N_VIOLATIONS] = 0.0
+
+
+def _step(params: Any, states: Any, row: int, actions: Any) -> tuple[float, bool]:
+    coolant = min(max(np.float64(actions[row, 0]), -1.0), 1.0)
+    outlet = min(max(np.float64(actions[row, 1]), -1.0), 1.0)
+    c, t, h = transition(
+        states[row, CONCENTRATION],
+        states[row, TEMPERATURE],
+        states[row, LEVEL],
+        coolant_flow(coolant),
+        outlet_flow(outlet),
+    )
+    pascals = pressure(t, h)
+    states[row, CONCENTRATION] = c
+    states[row, TEMPERATURE] = t
+    states[row, PRESSURE] = pascals
+    states[row, LEVEL] = h
+    r_t = reward(c, t, coolant, outlet)
+    if not params.constraints:
+        return r_t, False
+    passed = limits_passed(t, pascals, h)
+    states[row, PASSED] = passed
+    if passed == 0:
+        return r_t, False
+    violations = n_soft(passed)
+    states[row, N_VIOLATIONS] += violations
+    r_t -= SOFT_PENALTY * violations
+    if passed >= CRITICAL:
+        return r_t - CRITICAL_PENALTY, True
+    return r_t, False
+
+
+def _observe(params: Any, states: Any, row: int, obs: Any) -> None:
+    for i in range(N_OBSERVED):
+        value = states[row, i]
+        obs[row, i] = (value - SET_POINT[i]) / SCALE[i] if params.scaled else value
+
+
+rules_for(Reactor, Rules(_reset, _step, _observe))

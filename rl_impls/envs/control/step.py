@@ -1,0 +1,100 @@
+"""What an agent sees of many environments: the same for compiled ones and for Gymnasium's own."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.model import Flags
+from rl_impls.errors import IllegalAction, SettingError
+
+Floats = NDArray[np.float32]
+Observations = NDArray[np.float32]
+
+
+class Step(NamedTuple):
+    """What one action in every environment gave; row i of every array is environment i.
+
+    The arrays are the environment's own: the next step overwrites all but `next_obs`, which it
+    hands on as its `obs_tm1`, and the step after that overwrites this too.
+    """
+
+    obs_t: Observations  # where the action led, the last observation of an episode included
+    r_t: Floats
+    terminated: Flags  # the episode is over, and nothing follows `obs_t`
+    truncated: Flags  # its time is up: `obs_t` still has a value. Both may be true at once
+    # Where to act next: `obs_t`, or the first observation of the next episode where one ended.
+    next_obs: Observations
+    obs_tm1: Observations  # where the action was taken
+
+
+class ControlBatch(Protocol):
+    """`n_envs` environments side by side; one that ends begins again in the same step."""
+
+    @property
+    def n_envs(self) -> int: ...
+
+    @property
+    def obs_size(self) -> int: ...
+
+    @property
+    def n_actions(self) -> int:
+        """Of numbered actions, from 0; 0 where actions are continuous."""
+
+    @property
+    def act_size(self) -> int:
+        """Of continuous actions; 0 where they are numbered."""
+
+    @property
+    def act_low(self) -> Floats:
+        """(act_size,): the bounds of continuous actions."""
+
+    @property
+    def act_high(self) -> Floats: ...
+
+    @property
+    def obs(self) -> Observations:
+        """(n_envs, obs_size): where to act next."""
+
+    def reset(self, seed: int | None = None) -> Observations:
+        """Begin new episodes everywhere. Without a seed the stream of chance goes on."""
+
+    def step(self, actions: Any) -> Step:
+        """Take one action everywhere: (n_envs,) int64, or (n_envs, act_size) float32."""
+
+
+class Buffers:
+    """The arrays of the steps of a batch, allocated once.
+
+    There are two for where to act next, by turns: what was acted on outlives the step.
+    """
+
+    def __init__(self, n_envs: int, obs_size: int) -> None:
+        if n_envs < 1:
+            raise SettingError(f"a batch has at least 1 environment, not {n_envs}.")
+        obs_t, here, there = (np.zeros((n_envs, obs_size), np.float32) for _ in range(3))
+        r_t = np.zeros(n_envs, np.float32)
+        terminated, truncated = (np.zeros(n_envs, np.bool_) for _ in range(2))
+        self.upcoming = Step(obs_t, r_t, terminated, truncated, next_obs=there, obs_tm1=here)
+        self._done = self.upcoming._replace(next_obs=here, obs_tm1=there)
+
+    @property
+    def obs(self) -> Observations:
+        return self.upcoming.obs_tm1
+
+    def turn(self) -> Step:
+        """The upcoming step, now that its arrays are filled."""
+        self.upcoming, self._done = self._done, self.upcoming
+        return self._done
+
+
+def checked_actions(actions: Any, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+    """These actions as the array that a step takes, or an error that tells what it is not."""
+    found = np.asarray(actions)
+    if found.shape != shape:
+        raise IllegalAction(f"actions have the shape {shape} here, not {found.shape}.")
+    if not np.can_cast(found.dtype, dtype, "same_kind"):
+        raise IllegalAction(f"actions are {np.dtype(dtype)} here, not {found.dtype}.")
+    return np.ascontiguousarray(found, dtype)
