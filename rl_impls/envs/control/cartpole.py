@@ -7,19 +7,23 @@ is the observation: position [m], velocity [m/s], angle [rad] and angular veloci
 
 from __future__ import annotations
 
-from math import cos, inf, pi, sin
+from math import inf, pi
 from typing import Any, Final, NamedTuple
 
 from rl_impls.envs.control import CARTPOLE_STEPS
 from rl_impls.envs.control.rules import Control, Rules, rules_for
+from rl_impls.envs.control.trig import sin_cos
 from rl_impls.splitmix import uniform
 
 GRAVITY: Final = 9.8  # m/s²
 POLE_MASS: Final = 0.1  # kg
 TOTAL_MASS: Final = 1.1  # kg, of cart and pole
 HALF_LENGTH: Final = 0.5  # m, of the pole
-MASS_LENGTH: Final = POLE_MASS * HALF_LENGTH
 FORCE: Final = 10.0  # N
+# The equations divide by the mass three times; doing so, a step takes a fifth longer.
+PER_MASS: Final = 1.0 / TOTAL_MASS
+POLE_PART: Final = POLE_MASS / TOTAL_MASS
+LEVER: Final = POLE_MASS * HALF_LENGTH / TOTAL_MASS  # m
 DT: Final = 0.02  # s
 X_LIMIT: Final = 2.4  # m
 THETA_LIMIT: Final = 12 * 2 * pi / 360
@@ -53,12 +57,12 @@ def _reset(params: Any, states: Any, row: int, chance: Any) -> None:
 def _step(params: Any, states: Any, row: int, actions: Any) -> tuple[float, bool]:
     x_dot, theta, theta_dot = states[row, 1], states[row, 2], states[row, 3]
     force = FORCE if actions[row] == 1 else -FORCE
-    sin_theta, cos_theta = sin(theta), cos(theta)
-    push = (force + MASS_LENGTH * theta_dot * theta_dot * sin_theta) / TOTAL_MASS
+    sin_theta, cos_theta = sin_cos(theta)
+    push = force * PER_MASS + LEVER * theta_dot * theta_dot * sin_theta
     theta_acc = (GRAVITY * sin_theta - cos_theta * push) / (
-        HALF_LENGTH * (4.0 / 3.0 - POLE_MASS * cos_theta * cos_theta / TOTAL_MASS)
+        HALF_LENGTH * (4.0 / 3.0 - POLE_PART * cos_theta * cos_theta)
     )
-    x_acc = push - MASS_LENGTH * theta_acc * cos_theta / TOTAL_MASS
+    x_acc = push - LEVER * theta_acc * cos_theta
     x = states[row, 0] + DT * x_dot
     theta += DT * theta_dot
     states[row, 0] = x

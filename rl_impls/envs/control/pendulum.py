@@ -6,13 +6,14 @@ wrapped, and the angular velocity [rad/s]; cosine and sine of the angle are obse
 
 from __future__ import annotations
 
-from math import cos, floor, pi, sin
+from math import floor, pi
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 
 from rl_impls.envs.control import PENDULUM_STEPS
 from rl_impls.envs.control.rules import Control, Rules, rules_for
+from rl_impls.envs.control.trig import sin_cos
 from rl_impls.splitmix import uniform
 
 DT: Final = 0.05  # s
@@ -56,7 +57,8 @@ def _step(params: Any, states: Any, row: int, actions: Any) -> tuple[float, bool
     # The angle from the top, in [-pi, pi).
     away = theta - 2.0 * pi * floor((theta + pi) / (2.0 * pi))
     cost = away * away + 0.1 * speed * speed + np.float64(TORQUE_COST * (torque * torque))
-    push = 1.5 * params.gravity * sin(theta) + np.float64(TORQUE_GAIN * torque)
+    sine, _cosine = sin_cos(theta)
+    push = 1.5 * params.gravity * sine + np.float64(TORQUE_GAIN * torque)
     speed = min(max(speed + push * DT, -MAX_SPEED), MAX_SPEED)
     states[row, 0] = theta + speed * DT
     states[row, 1] = speed
@@ -64,9 +66,7 @@ def _step(params: Any, states: Any, row: int, actions: Any) -> tuple[float, bool
 
 
 def _observe(params: Any, states: Any, row: int, obs: Any) -> None:
-    theta = states[row, 0]
-    obs[row, 0] = cos(theta)
-    obs[row, 1] = sin(theta)
+    obs[row, 1], obs[row, 0] = sin_cos(states[row, 0])
     obs[row, 2] = states[row, 1]
 
 

