@@ -9,6 +9,9 @@ from pytest_rlperf.judge.sources import Module, Place, changed_functions, compil
 from pytest_rlperf.model.profile import Function
 from pytest_rlperf.model.why import Cause, Explanation, Source
 
+MOST_EDITED = 3
+"""Named where nobody is blamed."""
+
 Imported = Mapping[str, Mapping[str, str]]  # side → top-level module → file, or folder
 
 
@@ -42,8 +45,23 @@ def with_sources(
 ) -> Explanation:
     """`ran` are the functions that the profiler saw."""
     places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
+    if not explanation.causes:
+        return replace(explanation, note=_with_changed(explanation.note, sources, places))
     causes = tuple(_with_source(cause, sources, places) for cause in explanation.causes)
     return replace(explanation, causes=causes)
+
+
+def _with_changed(note: str | None, sources: Sources, ran: frozenset[Place]) -> str | None:
+    """That a function which ran was edited is a fact, and no blame."""
+    edited = sorted(
+        str(sources.function((module, name)))
+        for module, name in ran
+        if name in sources.changed.get(module, ())
+    )
+    if note is None or not edited:
+        return note
+    more = f" and {len(edited) - MOST_EDITED} more" if len(edited) > MOST_EDITED else ""
+    return f"{note}; the source of {', '.join(edited[:MOST_EDITED])}{more} changed"
 
 
 def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause:

@@ -53,3 +53,16 @@ def test_a_compiled_function_names_what_changed_inside_it(sources: Sources):
 
 def test_a_compiled_function_that_changed_itself_needs_no_other(sources: Sources):
     assert judged(sources, cause(BEST, compiled=True)).inlined == ()
+
+
+@pytest.mark.parametrize(
+    ("ran", "said"),
+    [
+        ([TRAIN, BEST], "no function took longer; the source of lib/kernels.py:best changed"),
+        ([TRAIN], "no function took longer"),
+    ],
+)
+def test_where_nobody_is_blamed_the_functions_that_ran_and_were_edited_are_named(
+    sources: Sources, ran: list[Function], said: str
+):
+    assert with_sources(Explanation(note="no function took longer"), sources, ran).note == said
