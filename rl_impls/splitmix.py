@@ -41,7 +41,7 @@ def unit(counter: Any) -> Any:
 
 
 @inlined
-def uniform(chance: Any, row: int, low: float, high: float) -> float:
+def uniform(chance: Any, row: int, low: float, high: float) -> Any:
     """A number from [low, high), by the next value of the counter in this row."""
     chance[row] += GAMMA
     return low + (high - low) * unit(chance[row])
