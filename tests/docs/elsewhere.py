@@ -97,6 +97,7 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.judge.trend_rates 2000": "python -m tests.judge.trend_rates 1",
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
     "python -m tests.perf.figures.efficiency 40": "python -m tests.perf.figures.efficiency 1",
+    "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.proof run --out FILE.jsonl": (
         "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
     ),
