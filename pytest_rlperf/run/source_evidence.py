@@ -45,7 +45,7 @@ def with_sources(
 ) -> Explanation:
     """`ran` are the functions that the profiler saw."""
     places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
-    if not explanation.causes:
+    if not explanation.causes and explanation.pairs:
         return replace(explanation, note=_with_changed(explanation.note, sources, places))
     causes = tuple(_with_source(cause, sources, places) for cause in explanation.causes)
     return replace(explanation, causes=causes)
