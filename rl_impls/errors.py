@@ -31,3 +31,7 @@ class WorkerDied(ImplsError):
 
 class MissingDependency(ImplsError, ImportError):
     """Something optional is asked for and is not installed."""
+
+
+class AgentFileError(ImplsError):
+    """A saved agent cannot be read."""

@@ -1,0 +1,218 @@
+"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from rl_impls.agents.agent import (
+    Array,
+    DeepAgent,
+    Shape,
+    State,
+    in_parts,
+    require_numbered,
+    seeds_of,
+    take_over,
+    under,
+    with_prefix,
+)
+from rl_impls.agents.choices import sample_categorical, shuffle
+from rl_impls.agents.ppo_kernels import (
+    clipped_policy_loss,
+    gather_minibatch,
+    store_step,
+    value_loss,
+)
+from rl_impls.agents.returns import gae
+from rl_impls.agents.rollout import Minibatch, Rollout
+from rl_impls.agents.settings import AgentSettings, at_least, fraction, not_negative, positive
+from rl_impls.agents.together import clip_together
+from rl_impls.envs.control.step import Observations, Step
+from rl_impls.errors import SettingError
+from rl_impls.nets.mlp import MLP
+from rl_impls.nets.optimisers import Adam
+from rl_impls.schedules import Constant, Linear, Rate
+
+ACTING, SHUFFLING = range(2)  # streams of chance
+
+
+@dataclass(frozen=True, slots=True)
+class PPOSettings(AgentSettings):
+    """`horizon` counts the steps of all environments together between two rounds of learning."""
+
+    horizon: int = 2048
+    n_epochs: int = 10
+    minibatch: int = 256
+    clip: float = 0.2
+    trace: float = 0.95  # lambda of the advantages
+    entropy_weight: float = 0.01
+    value_weight: float = 0.5
+    max_norm: float = 0.5
+    linear_over: int = 0  # steps until the learning rate is 0; 0: it stays as it is
+
+    def check(self) -> None:
+        AgentSettings.check(self)
+        at_least(1, horizon=self.horizon, n_epochs=self.n_epochs, minibatch=self.minibatch)
+        at_least(0, linear_over=self.linear_over)
+        fraction(clip=self.clip, trace=self.trace)
+        not_negative(entropy_weight=self.entropy_weight, value_weight=self.value_weight)
+        positive(max_norm=self.max_norm)
+
+    def rate(self) -> Rate:
+        """The learning rate by updates, as an optimiser asks for it."""
+        if not self.linear_over:
+            return Constant(self.learning_rate, "step")
+        per_round = self.n_epochs * -(-self.horizon // self.minibatch)
+        n_rounds = -(-self.linear_over // self.horizon)
+        return Linear(self.learning_rate, 0.0, n_rounds * per_round, "step")
+
+
+class PPO(DeepAgent):
+    """An actor and a critic of equal hidden layers, which share nothing."""
+
+    name: ClassVar[str] = "ppo"
+    settings_type: ClassVar[type[AgentSettings]] = PPOSettings
+
+    def __init__(
+        self, shape: Shape, settings: PPOSettings | None = None, *, seed: int | None = None
+    ) -> None:
+        require_numbered("PPO", shape)
+        self.settings: Final = settings or PPOSettings()
+        if self.settings.horizon % shape.n_envs:
+            raise SettingError(
+                f"a horizon of {self.settings.horizon} steps cannot be shared by {shape.n_envs} "
+                "environments: choose a multiple."
+            )
+        super().__init__(shape, seed)
+        self._make_networks(seed)
+        # Of the last update: policy, value, entropy.
+        self.losses = (0.0, 0.0, 0.0)
+        self._rollout: Final = Rollout(
+            self.settings.horizon // shape.n_envs, shape.n_envs, shape.obs_size
+        )
+        self._batch: Final = Minibatch.zeros(
+            min(self.settings.minibatch, self.settings.horizon), shape.obs_size, shape.n_actions
+        )
+        self._order: Final = np.arange(self.settings.horizon)
+
+    def _make_networks(self, seed: int | None) -> None:
+        actor_seed, critic_seed = seeds_of(seed, 2)
+        room = max(self.settings.minibatch, self.shape.n_envs)
+        sizes = [self.shape.obs_size, *self.settings.hidden]
+        self.actor = MLP(
+            [*sizes, self.shape.n_actions],
+            activation="tanh", init="xavier_uniform", max_batch=room, seed=actor_seed,
+        )  # fmt: skip
+        # All actions begin nearly as likely: no chance of the first weights steers the first round.
+        self.actor.weights[-1][:] *= 0.01
+        self.critic = MLP(
+            [*sizes, 1], activation="tanh", init="xavier_uniform", max_batch=room, seed=critic_seed
+        )
+        self._optimisers = [
+            Adam(net.params, net.grads, rate=self.settings.rate(), eps=1e-5)
+            for net in (self.actor, self.critic)
+        ]
+
+    @property
+    def settings_used(self) -> AgentSettings:
+        return self.settings
+
+    def act(self, obs: Observations) -> Array:
+        rollout = self._rollout
+        actions: Array = rollout.actions[rollout.t]
+        logits = self.actor.forward(obs)
+        sample_categorical(logits, self._chance, ACTING, actions, rollout.log_probs[rollout.t])
+        return actions
+
+    def greedy(self, obs: Observations) -> Array:
+        return in_parts(obs, self.actor.max_batch, self._most_likely)
+
+    def _most_likely(self, obs: Observations) -> Array:
+        best: Array = self.actor.forward(obs).argmax(axis=1)
+        return best
+
+    def observe(self, step: Step) -> None:
+        rollout = self._rollout
+        cut = store_step(
+            rollout.t, step.obs_tm1, step.r_t, step.terminated, step.truncated,
+            rollout.obs_tm1, rollout.r_t, rollout.terminated, rollout.ended,
+        )  # fmt: skip
+        if cut:
+            # The critic does not change before the round is over: its value holds until then.
+            rollout.v_t[rollout.t] = self.critic.forward(step.obs_t)[:, 0]
+        rollout.t += 1
+        self.n_steps += self.shape.n_envs
+        if rollout.t == rollout.n_steps:
+            self.learn(step.next_obs)
+            rollout.t = 0
+
+    def learn(self, next_obs: Observations) -> None:
+        """A round of updates from the whole rollout, which `next_obs` follows."""
+        self._judge_rollout(next_obs)
+        size = self.settings.minibatch
+        for _ in range(self.settings.n_epochs):
+            shuffle(self._order, self._chance, SHUFFLING)
+            for start in range(0, len(self._order), size):
+                self._update(self._order[start : start + size])
+
+    def _judge_rollout(self, next_obs: Observations) -> None:
+        rollout, room = self._rollout, self.critic.max_batch
+        for start in range(0, len(rollout.flat.obs), room):
+            part = slice(start, start + room)
+            rollout.flat.values[part] = self.critic.forward(rollout.flat.obs[part])[:, 0]
+        rollout.chain(self.critic.forward(next_obs)[:, 0])
+        gae(
+            rollout.r_t, rollout.v_tm1, rollout.v_t, rollout.terminated, rollout.ended,
+            self.settings.discount, self.settings.trace, rollout.advantages,
+        )  # fmt: skip
+
+    def _update(self, rows: Array) -> None:
+        settings, flat = self.settings, self._rollout.flat
+        batch = self._batch.first(len(rows))
+        gather_minibatch(
+            rows, flat.obs, flat.actions, flat.log_probs, flat.advantages, flat.values,
+            batch.obs, batch.actions, batch.log_probs, batch.advantages, batch.returns,
+        )  # fmt: skip
+        policy, entropy = clipped_policy_loss(
+            self.actor.forward(batch.obs), batch.actions, batch.log_probs, batch.advantages,
+            settings.clip, settings.entropy_weight, batch.grad_logits,
+        )  # fmt: skip
+        value = value_loss(
+            self.critic.forward(batch.obs), batch.returns, settings.value_weight, batch.grad_values
+        )
+        self.actor.backward(batch.grad_logits)
+        self.critic.backward(batch.grad_values)
+        clip_together((self.actor.grads, self.critic.grads), settings.max_norm)
+        for optimiser in self._optimisers:
+            optimiser.step()
+        self.losses = (policy, value, entropy)
+
+    def parameters(self) -> list[Array]:
+        return [self.actor.params, self.critic.params]
+
+    def cut(self) -> None:
+        self._rollout.t = 0
+
+    def state(self) -> State:
+        return {
+            **super().state(),
+            "actor": self.actor.params.copy(),
+            "critic": self.critic.params.copy(),
+            "order": self._order.copy(),
+            **with_prefix("actor_adam", self._optimisers[0].state()),
+            **with_prefix("critic_adam", self._optimisers[1].state()),
+            **with_prefix("rollout", self._rollout.state()),
+        }
+
+    def set_state(self, state: Mapping[str, Array]) -> None:
+        super().set_state(state)
+        take_over(self.actor.params, state["actor"], "actor")
+        take_over(self.critic.params, state["critic"], "critic")
+        take_over(self._order, state["order"], "order")
+        self._optimisers[0].set_state(under("actor_adam", state))
+        self._optimisers[1].set_state(under("critic_adam", state))
+        self._rollout.set_state(under("rollout", state))
