@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from rl_impls.agents.agent import shape_of
+from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.early_stopping import EarlyStopping
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.training import train
@@ -14,8 +15,11 @@ from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import AgentFileError
 
 CARTPOLE = "rl_impls/CartPole-v1"
+# Rings that are full before the end, and steps that no round of learning ends with.
+REPLAY: Any = {"hidden": (16,), "batch": 16, "buffer": 200, "learning_starts": 40}
 AGENTS: dict[str, tuple[Any, Any, str]] = {
     "ppo": (PPO, PPOSettings(horizon=96, minibatch=40, n_epochs=2, hidden=(16,)), CARTPOLE),
+    "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
 }
 
 

@@ -1,0 +1,164 @@
+"""Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Final
+
+import numpy as np
+
+from rl_impls.agents.agent import (
+    Array,
+    DeepAgent,
+    Shape,
+    State,
+    in_parts,
+    require_numbered,
+    seeds_of,
+    take_over,
+    under,
+    with_prefix,
+)
+from rl_impls.agents.choices import epsilon_greedy
+from rl_impls.agents.q_kernels import argmax_rows, q_loss
+from rl_impls.agents.settings import AgentSettings, at_least, fraction, positive
+from rl_impls.agents.storing import store
+from rl_impls.envs.control.step import Observations, Step
+from rl_impls.nets.gradients import clip_by_norm
+from rl_impls.nets.mlp import MLP
+from rl_impls.nets.optimisers import Adam
+from rl_impls.replay.transitions import Transitions
+from rl_impls.replay.uniform import UniformReplay
+from rl_impls.schedules import Linear
+
+ACTING: Final = 0  # stream of chance
+
+
+@dataclass(frozen=True, slots=True)
+class DQNSettings(AgentSettings):
+    """`update_every`, `target_every` and the rest count steps of all environments together."""
+
+    buffer: int = 1_000_000
+    batch: int = 256
+    learning_starts: int = 1000
+    update_every: int = 4
+    target_every: int = 10_000
+    epsilon_start: float = 1.0
+    epsilon_end: float = 0.05
+    epsilon_over: int = 10_000
+    max_norm: float = 10.0
+    # The error from which on the loss grows in a straight line. At 1, many small errors outvote the
+    # few large ones where episodes end: on CartPole values then grow without bound.
+    huber: float = 10.0
+    double: bool = True
+
+    def check(self) -> None:
+        AgentSettings.check(self)
+        at_least(1, buffer=self.buffer, batch=self.batch, learning_starts=self.learning_starts)
+        at_least(1, update_every=self.update_every, target_every=self.target_every)
+        at_least(1, epsilon_over=self.epsilon_over)
+        fraction(epsilon_start=self.epsilon_start, epsilon_end=self.epsilon_end)
+        positive(max_norm=self.max_norm, huber=self.huber)
+
+
+class DQN(DeepAgent):
+    """A network of action values, and a slower copy of it to bootstrap from."""
+
+    name: ClassVar[str] = "dqn"
+    settings_type: ClassVar[type[AgentSettings]] = DQNSettings
+
+    def __init__(
+        self, shape: Shape, settings: DQNSettings | None = None, *, seed: int | None = None
+    ) -> None:
+        require_numbered(self.name.upper(), shape)
+        super().__init__(shape, seed)
+        self.settings: Final = settings or self._default_settings()
+        self.loss = 0.0  # of the last update
+        net_seed, replay_seed = seeds_of(seed, 2)
+        room = max(self.settings.batch, shape.n_envs)
+        sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
+        self.net: Final = MLP(sizes, max_batch=room, seed=net_seed)
+        self.target: Final = MLP(sizes, max_batch=room, seed=net_seed)
+        self.replay: Final = UniformReplay(
+            self.settings.buffer, shape.obs_size, batch_size=self.settings.batch, seed=replay_seed
+        )
+        self._adam: Final = Adam(self.net.params, self.net.grads, rate=self.settings.learning_rate)
+        self._epsilon: Final = Linear(
+            self.settings.epsilon_start, self.settings.epsilon_end, self.settings.epsilon_over,
+            "step",
+        )  # fmt: skip
+        self._actions: Final = np.zeros(shape.n_envs, np.int64)
+        self._best: Final = np.zeros(self.settings.batch, np.int64)
+        self._grad: Final = np.zeros((self.settings.batch, self._n_outputs()), np.float32)
+
+    def _default_settings(self) -> DQNSettings:
+        return DQNSettings()
+
+    def _n_outputs(self) -> int:
+        return self.shape.n_actions
+
+    @property
+    def settings_used(self) -> AgentSettings:
+        return self.settings
+
+    def values(self, obs: Observations) -> Array:
+        """(n, n_actions); the next call overwrites them."""
+        return self.net.forward(obs)
+
+    def act(self, obs: Observations) -> Array:
+        epsilon = self._epsilon.at(self.n_steps)
+        epsilon_greedy(self.values(obs), self._chance, ACTING, epsilon, self._actions)
+        return self._actions
+
+    def greedy(self, obs: Observations) -> Array:
+        return in_parts(obs, self.net.max_batch, lambda part: self.values(part).argmax(axis=1))
+
+    def observe(self, step: Step) -> None:
+        store(self.replay, step, self._actions)
+        before = self.n_steps
+        self.n_steps = now = before + self.shape.n_envs
+        settings = self.settings
+        if now >= settings.learning_starts:
+            for _ in range(now // settings.update_every - before // settings.update_every):
+                self.update()
+        if now // settings.target_every > before // settings.target_every:
+            self.target.params[:] = self.net.params
+
+    def update(self) -> None:
+        """One step of the optimiser, by a batch from the replay."""
+        self.loss = self._differentiate(self.replay.sample())
+        self.net.backward(self._grad)
+        clip_by_norm(self.net.grads, self.settings.max_norm)
+        self._adam.step()
+
+    def _differentiate(self, batch: Transitions) -> float:
+        """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
+        q_t = self.target.forward(batch.obs_t)
+        argmax_rows(self.net.forward(batch.obs_t) if self.settings.double else q_t, self._best)
+        return q_loss(
+            self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
+            batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,
+        )  # fmt: skip
+
+    def parameters(self) -> list[Array]:
+        return [self.net.params]
+
+    def cut(self) -> None:
+        """Transitions are whole: nothing waits."""
+
+    def state(self) -> State:
+        return {
+            **super().state(),
+            "net": self.net.params.copy(),
+            "target": self.target.params.copy(),
+            **with_prefix("adam", self._adam.state()),
+            **with_prefix("replay", self.replay.state()),
+        }
+
+    def set_state(self, state: Mapping[str, Array]) -> None:
+        super().set_state(state)
+        take_over(self.net.params, state["net"], "net")
+        take_over(self.target.params, state["target"], "target")
+        self._adam.set_state(under("adam", state))
+        self.replay.set_state(under("replay", state))
