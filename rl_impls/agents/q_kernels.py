@@ -1,4 +1,4 @@
-"""The loss of DQN with its gradient, in compiled code."""
+"""The losses of DQN and QR-DQN with their gradients, in compiled code."""
 
 from __future__ import annotations
 
@@ -43,3 +43,55 @@ def q_loss(
             grad[i, j] = 0.0
         grad[i, a_tm1[i]] = bounded / n
     return float(loss / n)
+
+
+@compiled
+def mean_quantiles(z: Any, q: Any) -> None:
+    """q_ij <- 1/m sum_k z[i, j m + k]: the value of an action is the mean of its quantiles."""
+    n, n_actions = q.shape
+    m = z.shape[1] // n_actions
+    for i in range(n):
+        for j in range(n_actions):
+            total = 0.0
+            for k in range(m):
+                total += z[i, j * m + k]
+            q[i, j] = total / m
+
+
+@compiled
+def quantile_huber_loss(
+    z_tm1: Any, a_tm1: Any, r_t: Any, z_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, taus: Any, losses: Any, grad: Any,
+) -> float:  # fmt: skip
+    """Quantile regression (Dabney et al., 2018, equation 10), m quantiles an action:
+
+    L = 1/n sum_i sum_k 1/m sum_l |tau_k - [u < 0]| h(u) / huber
+    u = r_i + discount (1 - terminated_i) z_t[i, best_i, l] - z_tm1[i, a_i, k]
+
+    with h as in `q_loss` and tau_k = (k + 1/2) / m in `taus`; `losses` is room for m numbers.
+    grad <- dL/dz_tm1. The inner loop runs over k, where the sums do not wait for each other.
+    """
+    n = len(z_tm1)
+    m = len(taus)
+    number = z_tm1.dtype.type
+    zero, half, one, bound = number(0.0), number(0.5), number(1.0), number(huber)
+    scale = number(1.0 / (n * m * huber))
+    gamma = number(discount)
+    losses[:] = zero
+    grad[:] = zero
+    for i in range(n):
+        mine = z_tm1[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        slopes = grad[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        keep = zero if terminated_t[i] else gamma
+        for at in range(best_t[i] * m, (best_t[i] + 1) * m):
+            target = r_t[i] + keep * z_t[i, at]
+            for k in range(m):
+                u = target - mine[k]
+                bounded = min(max(u, -bound), bound)
+                weight = one - taus[k] if u < zero else taus[k]
+                slopes[k] -= weight * bounded * scale
+                losses[k] += weight * bounded * (u - half * bounded)
+    loss = 0.0
+    for k in range(m):
+        loss += losses[k]
+    return float(loss / (n * m * huber))
