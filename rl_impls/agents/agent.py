@@ -129,6 +129,16 @@ def require_numbered(agent: str, shape: Shape) -> None:
         )
 
 
+def require_continuous(agent: str, shape: Shape) -> None:
+    if shape.act_size < 1:
+        raise SettingError(
+            f"{agent} chooses continuous actions, and these environments have none: "
+            "choose another agent."
+        )
+    if not np.isfinite(shape.act_low + shape.act_high).all():
+        raise SettingError(f"{agent} needs finite bounds of actions: wrap the environment.")
+
+
 def seeds_of(seed: int | None, n: int) -> list[int]:
     """`n` seeds for networks and replay from one."""
     return [int(word) for word in np.random.SeedSequence(seed).generate_state(n, np.uint64)]

@@ -82,3 +82,13 @@ def shuffle(order: Any, chance: Any, stream: int) -> None:
         j = np.int64(unit(counter) * (i + 1))
         order[i], order[j] = order[j], order[i]
     chance[stream] = counter
+
+
+@compiled
+def uniform_between(chance: Any, stream: int, low: float, high: float, out: Any) -> None:
+    flat = out.ravel()
+    counter = chance[stream]
+    for i in range(len(flat)):
+        counter += GAMMA
+        flat[i] = low + (high - low) * unit(counter)
+    chance[stream] = counter

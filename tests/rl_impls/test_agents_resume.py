@@ -11,6 +11,7 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.early_stopping import EarlyStopping
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+from rl_impls.agents.sac import SAC, SACSettings
 from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import AgentFileError
@@ -22,6 +23,7 @@ AGENTS: dict[str, tuple[Any, Any, str]] = {
     "ppo": (PPO, PPOSettings(horizon=96, minibatch=40, n_epochs=2, hidden=(16,)), CARTPOLE),
     "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
     "qr-dqn": (QRDQN, QRDQNSettings(**REPLAY, target_every=50, n_quantiles=5), CARTPOLE),
+    "sac": (SAC, SACSettings(**REPLAY), "rl_impls/Pendulum-v1"),
 }
 
 
