@@ -51,7 +51,9 @@ class Sittings:
     def take(self, played: Played) -> None:
         stopped = [run for run in played.runs if run.state is not State.RAN or not run.facts]
         if stopped:
-            self.trouble = error_line(stopped[0].text) or stopped[0].state.value
+            # A side that was left in the middle of its turns does not know why.
+            cause = min(stopped, key=lambda run: run.state is State.ABANDONED)
+            self.trouble = error_line(cause.text) or cause.state.value
         else:
             self.played.append(played)
 
