@@ -129,6 +129,7 @@ FACTS: dict[str, Any] = {
     "threads": 1,
     "numpy": "2.4.6",
     "blas": "openblas 0.3",
+    "addresses": "fixed",
     "kernels": 1,
 }
 """Of a machine and its libraries, as a stored session has them."""

@@ -77,7 +77,7 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
         blur=_blur(stored.sessions, stored.weights),
         work=stored.work,
         floor=ELSEWHERE if elsewhere else 0.0,
-        label=", ".join([*elsewhere, *_other_libraries(latest.facts, facts)]) or None,
+        label=", ".join([*elsewhere, *_beside(latest.facts, facts)]) or None,
         commit=None if latest.dirty else latest.commit,
     )
 
@@ -110,10 +110,15 @@ def _elsewhere(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]
         yield f"saved with another build of Python ({then.get('python_build', 'unknown')})"
 
 
-def _other_libraries(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _beside(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """What is said of a comparison, and does not widen what is allowed."""
     for name in ("numpy", "blas"):
         if then.get(name) != now.get(name):
             yield f"{name} {then.get(name) or 'missing'} then, {now.get(name) or 'missing'} now"
+    # Baselines from before it was written down were measured at random ones.
+    was, is_now = (facts.get("addresses", "random") for facts in (then, now))
+    if was != is_now:
+        yield f"program addresses {was} then, {is_now} now"
 
 
 def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRatios:

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from pytest_rlperf.launch.addresses import can_fix_addresses
+
 LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
 CPUINFO = Path("/proc/cpuinfo")
 
@@ -23,6 +25,7 @@ def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, A
         "implementation": platform.python_implementation(),
         "libraries": library_versions(),
         "threads": dict(threads),
+        "addresses": "fixed" if can_fix_addresses() else "random",
     }
 
 
@@ -39,6 +42,7 @@ def comparable(found: Mapping[str, Any], threads: int) -> dict[str, Any]:
         "threads": threads,
         "numpy": libraries.get("numpy"),
         "blas": blas_version() if "numpy" in libraries else None,
+        "addresses": found["addresses"],
     }
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import psutil
 
+from pytest_rlperf.launch.addresses import fixed_addresses
 from pytest_rlperf.launch.environment import RUN
 
 TAIL_BYTES = 8_000
@@ -47,7 +48,7 @@ class Process:
     ) -> None:
         self._log = log
         self._seen_bytes = 0
-        with log.open("wb") as output, on_cores(cores):
+        with log.open("wb") as output, on_cores(cores), fixed_addresses():
             # A session of its own: Ctrl+C reaches the controller only, which ends the rest.
             self._popen = subprocess.Popen(
                 argv,

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rlperf.launch.addresses import can_fix_addresses
 from pytest_rlperf.measure.clock import SystemClock
 from pytest_rlperf.measure.pinning import available_cores
 from pytest_rlperf.measure.witnesses import core_ticks, steal_share
@@ -25,6 +26,7 @@ class Facts:
 
     cores: int  # that can be pinned to; 0: none
     sees_delay: bool
+    fixed_addresses: bool
     smt: bool | None
     governor: str | None
     turbo: bool | None
@@ -49,6 +51,7 @@ def read_facts() -> Facts:
     return Facts(
         cores=len(available_cores()),
         sees_delay=SystemClock().sees_delay,
+        fixed_addresses=can_fix_addresses(),
         smt=_flag(SYS / "smt" / "active"),
         governor=_read(SYS / "cpu0" / "cpufreq" / "scaling_governor"),
         turbo=_flag(SYS / "cpufreq" / "boost"),
@@ -96,6 +99,16 @@ def _delay(f: Facts) -> Finding:
             False, "the kernel tells how long a process waited for a core: it is left out"
         )
     return Finding(True, "no run-queue delay (/proc/self/schedstat): CPU time stands in for it")
+
+
+def _addresses(f: Facts) -> Finding:
+    if f.fixed_addresses:
+        return Finding(False, "both sides have the interpreter at the same addresses")
+    return Finding(
+        True,
+        "address randomisation cannot be switched off for single processes: interpreted code "
+        "varies twice as much; a container may need --security-opt seccomp=unconfined",
+    )
 
 
 def _one_core(f: Facts) -> Finding | None:
@@ -168,7 +181,7 @@ def _git(f: Facts) -> Finding | None:
 
 
 CHECKS: tuple[Callable[[Facts], Finding | None], ...] = (
-    _pinning, _delay, _one_core, _throttled, _smt, _governor, _turbo, _steal, _busy, _drift, _git,
+    _pinning, _delay, _addresses, _one_core, _throttled, _smt, _governor, _turbo, _steal, _busy, _drift, _git,
 )  # fmt: skip
 
 

@@ -172,3 +172,9 @@ def test_other_libraries_are_a_label_and_nothing_more():
     found = level(a_stored(), numpy="2.5.0", blas=None)
     assert found.floor == 0
     assert found.label == "numpy 2.4.6 then, 2.5.0 now, blas openblas 0.3 then, missing now"
+
+
+def test_other_program_addresses_are_a_label_and_nothing_more():
+    found = level(a_stored(), addresses="random")
+    assert found.floor == 0
+    assert found.label == "program addresses fixed then, random now"

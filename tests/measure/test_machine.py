@@ -13,6 +13,7 @@ from pytest_rlperf.measure.machine import Facts, findings, loop_drift, read_fact
 GOOD = Facts(
     cores=4,
     sees_delay=True,
+    fixed_addresses=True,
     smt=False,
     governor="performance",
     turbo=False,
@@ -33,6 +34,7 @@ def test_a_good_machine_has_helps_only():
     assert [finding.text for finding in findings(GOOD)] == [
         "processes can be pinned: both sides share one of 4 cores",
         "the kernel tells how long a process waited for a core: it is left out",
+        "both sides have the interpreter at the same addresses",
         "a fixed loop varies by 1.0% within a second: quiet",
     ]
 
@@ -42,6 +44,7 @@ def test_a_good_machine_has_helps_only():
     [
         ({"cores": 1}, "only one core"),
         ({"sees_delay": False}, "no run-queue delay"),
+        ({"fixed_addresses": False}, "address randomisation cannot be switched off"),
         ({"smt": True}, "SMT is on"),
         ({"governor": "powersave"}, "the frequency governor is 'powersave'"),
         ({"turbo": True}, "turbo is on"),
@@ -79,7 +82,7 @@ def test_what_is_unknown_or_small_does_not_hurt(facts: dict[str, Any]):
 
 def test_what_hurts_comes_first():
     found = findings(replace(GOOD, git=False, smt=True))
-    assert [finding.hurts for finding in found] == [True, True, False, False, False]
+    assert [finding.hurts for finding in found] == [True, True, False, False, False, False]
 
 
 def test_a_steady_loop_drifts_little_and_a_drift_is_never_negative():

@@ -20,6 +20,7 @@ FINGERPRINT: dict[str, Any] = {
     "system": "Linux 6",
     "python": "3.11.7",
     "python_build": "3.11.7, GCC 12.2.0",
+    "addresses": "fixed",
     "implementation": "CPython",
     "libraries": {"pytest-rlperf": "0.1.0"},
     "threads": {},

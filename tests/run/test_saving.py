@@ -23,6 +23,7 @@ FINGERPRINT = {
     "implementation": "CPython",
     "python": "3.11.7",
     "python_build": "3.11.7, GCC 12.2.0",
+    "addresses": "fixed",
     "libraries": {},
 }
 SLICES = 4
