@@ -181,7 +181,8 @@ def _git(f: Facts) -> Finding | None:
 
 
 CHECKS: tuple[Callable[[Facts], Finding | None], ...] = (
-    _pinning, _delay, _addresses, _one_core, _throttled, _smt, _governor, _turbo, _steal, _busy, _drift, _git,
+    _pinning, _delay, _addresses, _one_core, _throttled, _smt, _governor, _turbo, _steal, _busy,
+    _drift, _git,
 )  # fmt: skip
 
 
