@@ -7,6 +7,7 @@ decides every duration, and no test depends on the machine's speed.
 FAKECLOCK = '''
 """A clock that stands still until the library says how long it took."""
 
+import functools
 import itertools
 import os
 import random
@@ -15,6 +16,7 @@ class FakeClock:
     now_ns = 0
 
     def start(self):
+        worker()
         self.begun_ns = self.now_ns
 
     def stop(self):
@@ -27,25 +29,36 @@ class FakeClock:
         return self.now_ns
 
 CLOCK = FakeClock()
-_state = {"ordinal": 0, "rng": random.Random(0)}
+_side = "head"
 
-def take_ordinal(side):
-    """Number the workers of a side in the order of their start."""
+def serve(side):
+    global _side
+    _side = side
+
+@functools.cache
+def worker():
+    """Number and random numbers of this one among the workers of its side, in the order in which
+    they begin to measure: who of two that start at once is up first is the machine's affair, and so
+    is whether one that nobody needed any more came up before it was ended.
+    """
     folder = os.environ["INTEGRATION_FOLDER"]
     for number in itertools.count():
         try:
-            open(os.path.join(folder, f"{side}-{number:03}"), "x").close()
+            open(os.path.join(folder, f"{_side}-{number:03}"), "x").close()
         except FileExistsError:
             continue
-        _state.update(ordinal=number, rng=random.Random(f"{side}/{number}"))
-        return
+        return number, random.Random(f"{_side}/{number}")
 
 def ordinal():
-    return _state["ordinal"]
+    return worker()[0]
+
+def about(ns):
+    """A tenth of a percent of jitter gives intervals a width."""
+    return round(ns * (1 + 0.001 * worker()[1].uniform(-1, 1)))
 
 def tick(ns):
-    """Let about `ns` pass: a tenth of a percent of jitter gives intervals a width."""
-    CLOCK.now_ns += round(ns * (1 + 0.001 * _state["rng"].uniform(-1, 1)))
+    """Let about `ns` pass."""
+    CLOCK.now_ns += about(ns)
 '''
 
 CONFTEST = """
@@ -58,7 +71,7 @@ CONTROLLER = "--rlperf" in sys.argv  # and no worker, which gets its orders othe
 
 def pytest_rlperf_clock(config):
     at_head = str(config.rootpath) == os.environ["INTEGRATION_PROJECT"]
-    fakeclock.take_ordinal("head" if at_head else "base")
+    fakeclock.serve("head" if at_head else "base")
     return fakeclock.CLOCK
 """
 
@@ -80,7 +93,8 @@ if CONTROLLER:
 
     from pytest_rlperf.run.budget import Budget
 
-    # The budget is counted in workers instead of seconds: it ends at the same block everywhere.
+    # The budget is counted in workers that measured instead of seconds: it ends at the same block
+    # everywhere.
     workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
     Budget.elapsed_s = lambda self: float(len(glob.glob(workers)))
 """

@@ -12,13 +12,6 @@ from .fake_time import COMMON
 from .projects import Ended, Project, Workshop
 
 PROFILED = {"PROFILED_PAIRS": "3"}
-FAKECLOCK = (
-    COMMON["fakeclock.py"]
-    + """
-def about(ns):
-    return round(ns * (1 + 0.001 * _state["rng"].uniform(-1, 1)))
-"""
-)
 LIBRARY = """
 import signal
 
@@ -54,7 +47,7 @@ def test_learn(rlperf):
 def test_wait(rlperf):
     rlperf(lib.wait)
 """
-BASE = {"fakeclock.py": FAKECLOCK, "lib.py": LIBRARY, "tests/test_perf.py": TESTS}
+BASE = {"lib.py": LIBRARY, "tests/test_perf.py": TESTS}
 
 
 @pytest.fixture(scope="module")
@@ -150,7 +143,7 @@ def test_lines_of_the_function_that_is_blamed_most(project: Project):
 @pytest.fixture(scope="module")
 def idle(workshop: Workshop) -> Ended:
     """Its clock sees nobody compute; both tests became slower."""
-    clock = FAKECLOCK.replace("Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)")
+    clock = COMMON["fakeclock.py"].replace("Elapsed(taken_ns, taken_ns, 0)", "Elapsed(taken_ns, 0, 0)")
     shy = """
 def be_shy():
     import sys
