@@ -6,6 +6,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -204,6 +205,14 @@ class Running:
     def processes(self) -> list[psutil.Process]:
         """Those of this run that are still alive, wherever they were moved to."""
         return [p for p in psutil.process_iter() if self._is_ours(p)]
+
+    def commands(self) -> list[str]:
+        """Of the same; those of the block before may be leaving."""
+        found = []
+        for process in self.processes():
+            with suppress(psutil.Error):
+                found.append(" ".join(process.cmdline()))
+        return found
 
     def wait_until_gone(self, deadline_s: float) -> list[psutil.Process]:
         until = time.monotonic() + deadline_s

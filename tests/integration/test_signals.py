@@ -111,7 +111,7 @@ def test_an_interrupted_run_leaves_no_process(interrupted: tuple[Ended, list[psu
 
 def test_workers_and_metronome_end_with_a_controller_that_is_killed(project: Project):
     run = started(project)
-    commands = [" ".join(process.cmdline()) for process in run.processes()]
+    commands = run.commands()
     run.popen.kill()
     run.popen.wait()
     assert sum("boot.py" in command for command in commands) >= 2
