@@ -183,7 +183,7 @@ def test_a_first_call_is_heads_and_not_the_bases(workshop: Workshop):
     test = "from lib import work\n" + TEST.format("compilation").replace("int", "work")
     base = {"test_a.py": test, "lib.py": COMPILING.format(first_s=90)}
     head = {"lib.py": COMPILING.format(first_s=2)}
-    ended = workshop.project("kpi-first-call", base, head).measure("--rlperf-budget=10")
+    ended = workshop.project("kpi-first-call", base, head).measure()
     (kpi,) = ended.result["kpis"]
     assert kpi["status"] == "met"
     assert kpi["value"] == pytest.approx(2, rel=0.01)

@@ -188,7 +188,7 @@ def files(changing: str, tests: str = TESTS, addopts: str = "") -> dict[str, str
 @pytest.fixture(scope="module")
 def suite(workshop: Workshop) -> Ended:
     project = workshop.project("benchmark", files("1"), files("1.3"))
-    return project.measure(*PLUGIN, "--rlperf-budget=60")
+    return project.measure(*PLUGIN)
 
 
 def test_every_test_that_uses_the_fixture_is_measured(suite: Ended):

@@ -38,7 +38,7 @@ def slower(workshop: Workshop) -> Ended:
         "GITHUB_STEP_SUMMARY": str(summary),
         "GITHUB_WORKSPACE": str(project.folder),
     }
-    return project.measure("--rlperf-report=new/report", "--rlperf-budget=20", env=github)
+    return project.measure("--rlperf-report=new/report", env=github)
 
 
 def text_of(path: Path) -> str:
