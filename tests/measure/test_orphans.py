@@ -54,7 +54,10 @@ def test_they_end_at_once_if_their_parent_died_before_they_were_up(script: tuple
 def is_gone(process: psutil.Process, within_s: float) -> bool:
     until = time.monotonic() + within_s
     while time.monotonic() < until:
-        if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+        try:
+            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
             return True
         time.sleep(0.01)
     return False

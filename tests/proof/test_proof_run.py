@@ -134,7 +134,10 @@ def test_a_mean_above_the_threshold_is_what_pytest_benchmark_fails() -> None:
 
 
 def is_gone(pid: int) -> bool:
-    return not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
 
 
 def wait_until_gone(pids: list[int]) -> None:
