@@ -122,8 +122,12 @@ def test_a_mark_that_nobody_carries_ends_nobody():
 def test_a_zombie_is_not_waited_for(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(process_module, "END_S", 2 * PATIENCE_S)
     token = uuid.uuid4().hex
-    argv = [sys.executable, "-I", "-S", "-c", "import time; time.sleep(300)"]
-    with subprocess.Popen(argv, env={RUN: token}) as left:  # nobody reaps it until the end
+    script = "import time; print('up', flush=True); time.sleep(300)"
+    argv = [sys.executable, "-I", "-S", "-c", script]
+    # Nobody reaps it until the end.
+    with subprocess.Popen(argv, env={RUN: token}, stdout=subprocess.PIPE) as left:
+        assert left.stdout is not None
+        left.stdout.readline()  # on its way into a program a process has no environment
         begun = time.monotonic()
         end_marked(token)
         assert time.monotonic() - begun < PATIENCE_S
