@@ -358,6 +358,7 @@ def test_blur_takes_away_verdicts_that_no_number_of_blocks_gives_back(
     assert decide(blocks(change), gate).outcome is blurred
 
 
+@examples
 @example(change=0.1, blur=0.0237)
 @given(change=st.floats(0.1, 1.0), blur=st.floats(0.001, 0.1))
 def test_what_is_called_against_a_blurred_baseline_lies_wholly_above_the_threshold(
@@ -368,6 +369,7 @@ def test_what_is_called_against_a_blurred_baseline_lies_wholly_above_the_thresho
     assert decision.outcome is not Outcome.REGRESSED or decision.interval.low > 0.05
 
 
+@examples
 @given(threshold=st.floats(0.001, 1.0), blur=st.floats(0.001, 0.1), tests=st.integers(1, 1000))
 def test_unchanged_code_is_called_for_its_blur_in_no_more_builds_than_allowed(
     threshold: float, blur: float, tests: int

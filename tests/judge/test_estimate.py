@@ -139,6 +139,7 @@ def test_one_disturbed_slice_moves_the_sums_and_leaves_the_typical_pairs_alone(p
     assert found.total > math.log(3)
 
 
+@examples
 @given(
     st.lists(st.tuples(st.integers(1, 10**9), st.integers(1, 10**9)), min_size=1, max_size=64),
     st.integers(2, 50),

@@ -20,7 +20,7 @@ from pytest_rlperf.model.rank_spec import Scaling
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.scaling import JobSize, ScalingRow
 from pytest_rlperf.model.verdict import Outcome
-from tests.factories import a_test, block, verdict
+from tests.factories import a_test, block, examples, verdict
 
 BLOCKS = 8
 
@@ -130,6 +130,7 @@ errors = st.floats(1e-6, 1.0)
 freedoms = st.integers(1, 50)
 
 
+@examples
 @given(errors, freedoms, errors, freedoms)
 def test_a_difference_knows_less_than_either_mean(
     one_error: float, one_freedom: int, other_error: float, other_freedom: int

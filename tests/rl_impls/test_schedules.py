@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_impls.tabular import Constant, Exponential, Linear
+from tests.factories import examples
 
 rates = st.floats(0, 1)
 pers = st.sampled_from(["step", "episode"])
@@ -16,6 +17,7 @@ schedules = st.one_of(
 )  # fmt: skip
 
 
+@examples
 @given(schedule=schedules, begin=st.integers(0, 20))
 def test_a_course_takes_the_values_of_its_schedule(schedule, begin):
     course = schedule.course(begin)

@@ -15,8 +15,10 @@ from rl_impls.envs.tictactoe import TicTacToeEnv
 from rl_impls.errors import SpaceError
 from rl_impls.tabular import LEARNERS, ListQLearning
 from rl_impls.tabular.evaluate import evaluate
+from tests.factories import examples
 
 
+@examples
 @given(sizes=st.lists(st.integers(1, 5), min_size=1, max_size=4), first=st.integers(-3, 3))
 def test_each_tuple_of_discrete_has_a_number_of_its_own(sizes, first):
     space = spaces.Tuple([spaces.Discrete(size, start=first) for size in sizes])

@@ -7,8 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_impls.envs.control.trig import sin_cos
+from tests.factories import examples
 
 
+@examples
 @given(angle=st.floats(-1e6, 1e6) | st.floats(-10, 10) | st.floats(-1, 1))
 def test_both_are_those_of_the_c_library(angle):
     assert sin_cos(angle) == (

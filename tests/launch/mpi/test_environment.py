@@ -11,6 +11,7 @@ from pytest_rlperf.launch.mpi.environment import (
     job_environment,
     rank_of,
 )
+from tests.factories import examples
 
 
 @pytest.mark.parametrize(
@@ -33,6 +34,7 @@ def test_every_process_of_the_job_is_marked():
     assert job_environment({JOB: "outer"}, "inner")[JOB] == "inner"
 
 
+@examples
 @given(st.dictionaries(st.text(max_size=12), st.text(max_size=3)))
 def test_nothing_else_is_lost(inherited: dict[str, str]):
     env = job_environment(inherited, "t")

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pytest_rlperf.launch.mpi.gather import gather, read_exits
 from pytest_rlperf.launch.mpi.rank_files import TAIL_BYTES, RankFiles
 from pytest_rlperf.model.ranks import Phase, RankEnd, RankOutcome
+from tests.factories import examples
 
 KILLED_BY_LAUNCHER = (None, signal.SIGKILL)
 
@@ -142,6 +143,7 @@ ENDS = st.tuples(
 )
 
 
+@examples
 @given(ends=st.lists(ENDS, min_size=1, max_size=4), timed_out=st.booleans())
 def test_a_job_in_which_anything_went_wrong_names_a_culprit(
     tmp_path_factory: pytest.TempPathFactory, ends: list[Any], timed_out: bool

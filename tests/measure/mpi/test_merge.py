@@ -12,6 +12,7 @@ from pytest_rlperf.measure.mpi.merge import (
     time_of_slice,
     time_of_turns,
 )
+from tests.factories import examples
 
 
 def measured(*own_ns: int, **changes: Any) -> dict[str, Any]:
@@ -49,6 +50,7 @@ def test_a_rank_that_is_disturbed_after_the_others_have_ended_does_not_hide_them
     assert time_of_slice([(100, 130), (90, 110)]) == 90
 
 
+@examples
 @given(st.lists(st.tuples(st.integers(1, 10**9), st.integers(0, 10**9)), min_size=1, max_size=8))
 def test_the_time_of_a_slice_is_that_of_one_of_its_ranks(times: list[tuple[int, int]]):
     ranks = [(own, own + disturbed) for own, disturbed in times]
@@ -100,6 +102,7 @@ def test_kernels_take_as_long_as_on_the_slowest_rank():
     assert "ranks" not in merged
 
 
+@examples
 @given(st.lists(st.dictionaries(st.sampled_from("abc"), st.integers(0, 99)), min_size=1))
 def test_no_work_is_lost(counts: list[dict[str, float]]):
     total = sum(sum(each.values()) for each in counts)
