@@ -1,6 +1,8 @@
 """A base tree holds the revision, head's benchmarks, and nothing else of head."""
 
 import os
+import subprocess
+import time
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -174,9 +176,23 @@ def test_a_build_that_fails_shows_its_last_lines_and_is_tried_again(repo: Path):
             laid_out(repo, build="echo no compiler here; exit 3")
 
 
-def test_a_build_that_hangs_is_ended_with_its_children(tmp_path: Path):
+def test_a_build_that_hangs_is_ended_with_its_children(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    log = tmp_path / "log"
+
+    class Begun(subprocess.Popen[bytes]):
+        """Its time runs from its first word on, however long the shell takes to come up."""
+
+        def wait(self, timeout: float | None = None) -> int:
+            while not log.read_text():
+                assert self.poll() is None
+                time.sleep(0.002)
+            return super().wait(timeout)
+
+    monkeypatch.setattr(subprocess, "Popen", Begun)
     with pytest.raises(RevisionError, match=r"took longer than 0.2 s(?s:.*)begun"):
-        build("echo begun; sleep 60 | cat", tmp_path, tmp_path, tmp_path / "log", deadline_s=0.2)
+        build("echo begun; sleep 60 | cat", tmp_path, tmp_path, log, deadline_s=0.2)
 
 
 def test_only_the_newest_trees_are_kept_and_none_in_use_is_dropped(repo: Path, tmp_path: Path):
