@@ -29,8 +29,10 @@ NOBODY = {
 """Who commits where git knows nobody, as in a container."""
 OTHERS = ("but expected", "reference already exists", "File exists")
 """What git says of a reference that another process moves or moved."""
-OTHERS_FAR_AWAY = (*OTHERS, "non-fast-forward", "fetch first", "failed to update ref")
-"""The same of a push."""
+OTHERS_FAR_AWAY = (
+    *OTHERS, "non-fast-forward", "fetch first", "failed to update ref", "incorrect old value"
+)  # fmt: skip
+"""The same of a push; the last is git's from 2.50 on."""
 
 Files = Mapping[str, bytes]
 """By path, with what is in them."""
