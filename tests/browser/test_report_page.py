@@ -26,6 +26,10 @@ def wait_for(page: Page, condition: str) -> None:
     )
 
 
+def wait_for_text(page: Page, selector: str, text: str) -> None:
+    wait_for(page, f"document.querySelector({selector!r}).textContent === {text!r}")
+
+
 def wait_for_fragment(page: Page, fragment: str) -> None:
     wait_for(page, f"location.hash === {fragment!r}")
 
@@ -73,8 +77,7 @@ def test_a_filtered_view_can_be_linked(page: Page, report: str):
     assert page.count(SHOWN) == 3
     assert page.value("document.getElementById('q').value") == "test_a"
     page.value("location.hash = '#outcome=skipped'")
-    page.value(PAINTED)
-    assert page.text("#count") == "1 of 13 tests"
+    wait_for_text(page, "#count", "1 of 13 tests")
 
 
 def test_a_filter_that_nothing_fits_says_so(page: Page, report: str):
@@ -98,14 +101,12 @@ def test_a_link_to_a_test_that_is_filtered_away_brings_it_back(page: Page, repor
     page.open(f"{report}#outcome=failed")
     assert page.count(f"#{anchor(SAME.nodeid)}") == 0
     page.value(f"location.hash = {anchor(SAME.nodeid)!r}")
-    page.value(PAINTED)
-    assert page.count(f"#{anchor(SAME.nodeid)} .body") == 1
+    wait_for(page, f"document.querySelector('#{anchor(SAME.nodeid)} .body').checkVisibility()")
 
 
 def test_the_name_of_a_test_in_a_table_leads_to_it(page: Page, report: str):
     page.open(report)
     page.click("#kpis td a")
-    page.value(PAINTED)
     wait_for_fragment(page, f"#{anchor(SLOWER.nodeid)}")
 
 
@@ -114,8 +115,7 @@ def test_the_command_is_copied(page: Page, report: str):
     allowed = ["clipboardReadWrite", "clipboardSanitizedWrite"]
     page.connection.call("Browser.grantPermissions", permissions=allowed)
     page.click(f"#{anchor(SLOWER.nodeid)} .copy")
-    page.value(PAINTED)
-    assert page.text(f"#{anchor(SLOWER.nodeid)} .copy") == "Copied"
+    wait_for_text(page, f"#{anchor(SLOWER.nodeid)} .copy", "Copied")
     assert page.value("navigator.clipboard.readText()") == SLOWER.repeat_command
 
 
