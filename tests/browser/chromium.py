@@ -80,15 +80,15 @@ class Connection:
                 return answer
             self.events.append(found)
 
-    def wait_for(self, method: str) -> Message:
-        """The next event of that name, seen already or not."""
+    def wait_for(self, method: str, **params: Any) -> Message:
+        """The next event of that name, with these words, seen already or not."""
         for event in list(self.events):
-            if event.get("method") == method:
+            if _is(event, method, params):
                 self.events.remove(event)
                 return event
         while True:
             event = self._receive()
-            if event.get("method") == method:
+            if _is(event, method, params):
                 return event
             self.events.append(event)
 
@@ -103,6 +103,10 @@ class Connection:
         text, _, self._rest = self._rest.partition(b"\0")
         message: Message = json.loads(text)
         return message
+
+
+def _is(event: Message, method: str, params: Message) -> bool:
+    return event.get("method") == method and params.items() <= event["params"].items()
 
 
 @contextmanager
@@ -149,6 +153,7 @@ class Page:
         page = cls(connection, attached["sessionId"])
         for domain in ("Page", "Runtime", "Log", "Network"):
             page.call(f"{domain}.enable")
+        page.call("Page.setLifecycleEventsEnabled", enabled=True)
         page.call("Emulation.setFocusEmulationEnabled", enabled=True)
         return page
 
@@ -157,11 +162,14 @@ class Page:
 
     def open(self, address: str) -> None:
         """Load it anew, also where only the fragment differs."""
-        self.call("Page.navigate", url="about:blank")
-        self.connection.wait_for("Page.loadEventFired")
+        self._load("about:blank")
         self.connection.events.clear()
-        self.call("Page.navigate", url=address)
-        self.connection.wait_for("Page.loadEventFired")
+        self._load(address)
+
+    def _load(self, address: str) -> None:
+        """Until this document is there: one that was there before may be told of only now."""
+        loader = self.call("Page.navigate", url=address)["loaderId"]
+        self.connection.wait_for("Page.lifecycleEvent", loaderId=loader, name="load")
 
     def value(self, expression: str) -> Any:
         """What it comes to, as data; a promise is waited for."""
