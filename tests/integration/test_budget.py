@@ -23,18 +23,24 @@ def slow():
 UNSTEADY = "tick(1_050_000 * (1.35 if ordinal() % 2 else 1 / 1.35))"
 TESTS = """
 import lib
+import pytest
 
+# Of two calls: time is real where it is shared, and 64 turns that each wait for a core take as long
+# as a slow call.
+quick = pytest.mark.rlperf(iterations=2)
+
+@quick
 def test_one(rlperf):
     rlperf(lib.work)
 
+@quick
 def test_two(rlperf):
     rlperf(lib.work)
 
+@quick
 def test_three(rlperf):
     rlperf(lib.work)
 """
-
-
 SLOW_TEST = """
 def test_slow(rlperf):
     rlperf(lib.slow)
