@@ -17,7 +17,7 @@ ALLOWED_BYTES = 10_000_000
 SIZES = (10_000_000, 4)
 N_VISITED = 10_000
 ALLOWED_PART = 1 / 10
-# Both processes import, compile and hold a learner; one of them trains.
+# Both processes import and hold a learner; one of them trains.
 PROGRAM = """
 import sys
 from rl_impls.envs.tabular import make_tabular
@@ -41,13 +41,15 @@ class Peaks(NamedTuple):
 
 def peaks_of_training(name: str) -> Peaks:
     """A million steps of tic-tac-toe, and a process that does all but train."""
-    programs = [
-        subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, name, str(n_steps)], stdout=subprocess.PIPE, text=True
-        )
-        for n_steps in (0, N_STEPS)
-    ]
+    # Compiling takes more memory than training: neither does it once the code is in the cache.
+    _started(name, 0).communicate()
+    programs = [_started(name, n_steps) for n_steps in (0, N_STEPS)]
     return Peaks(*(int(program.communicate()[0]) for program in programs))
+
+
+def _started(name: str, n_steps: int) -> "subprocess.Popen[str]":
+    command = [sys.executable, "-c", PROGRAM, name, str(n_steps)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
 
 
 def sparse_bytes() -> int:
