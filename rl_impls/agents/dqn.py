@@ -37,12 +37,17 @@ ACTING: Final = 0  # stream of chance
 
 @dataclass(frozen=True, slots=True)
 class DQNSettings(AgentSettings):
-    """`update_every`, `target_every` and the rest count steps of all environments together."""
+    """`update_every`, `target_every` and the rest count steps of all environments together.
+
+    `n_updates` are made whenever it is time for one: half an update a step may come as one every
+    other step, or as 128 every 256.
+    """
 
     buffer: int = 1_000_000
     batch: int = 256
     learning_starts: int = 1000
     update_every: int = 4
+    n_updates: int = 1
     target_every: int = 10_000
     epsilon_start: float = 1.0
     epsilon_end: float = 0.05
@@ -57,7 +62,7 @@ class DQNSettings(AgentSettings):
         AgentSettings.check(self)
         at_least(1, buffer=self.buffer, batch=self.batch, learning_starts=self.learning_starts)
         at_least(1, update_every=self.update_every, target_every=self.target_every)
-        at_least(1, epsilon_over=self.epsilon_over)
+        at_least(1, n_updates=self.n_updates, epsilon_over=self.epsilon_over)
         fraction(epsilon_start=self.epsilon_start, epsilon_end=self.epsilon_end)
         positive(max_norm=self.max_norm, huber=self.huber)
 
@@ -120,7 +125,8 @@ class DQN(DeepAgent):
         self.n_steps = now = before + self.shape.n_envs
         settings = self.settings
         if now >= settings.learning_starts:
-            for _ in range(now // settings.update_every - before // settings.update_every):
+            n_times = now // settings.update_every - before // settings.update_every
+            for _ in range(n_times * settings.n_updates):
                 self.update()
         if now // settings.target_every > before // settings.target_every:
             self.target.params[:] = self.net.params
@@ -128,9 +134,13 @@ class DQN(DeepAgent):
     def update(self) -> None:
         """One step of the optimiser, by a batch from the replay."""
         self.loss = self._differentiate(self.replay.sample())
+        self._require_finite(loss=self.loss)
         self.net.backward(self._grad)
-        clip_by_norm(self.net.grads, self.settings.max_norm)
+        self._require_finite(gradient=clip_by_norm(self.net.grads, self.settings.max_norm))
         self._adam.step()
+
+    def rehearse(self) -> None:
+        self.update()
 
     def _differentiate(self, batch: Transitions) -> float:
         """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
