@@ -1,7 +1,7 @@
 """Saved agents: a NumPy archive of their arrays, and a header of JSON.
 
 Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
-compiled batch and `stopping.*` of an early stopping where they were given.
+compiled batch and `stopping.*` of a checkpoint (an early stopping is one) where they were given.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rl_impls.tabular.whole_file import whole_file
 
 if TYPE_CHECKING:
     from rl_impls.agents.agent import DeepAgent, State
-    from rl_impls.agents.early_stopping import EarlyStopping
+    from rl_impls.agents.checkpoint import BestCheckpoint
 
 VERSION: Final = 1
 REMEDY: Final = "name a file that an agent's save() wrote."
@@ -30,7 +30,7 @@ Kind = TypeVar("Kind", bound="DeepAgent")
 
 
 def save(
-    path: Path, agent: DeepAgent, env: ControlBatch | None, stopping: EarlyStopping | None
+    path: Path, agent: DeepAgent, env: ControlBatch | None, stopping: BestCheckpoint | None
 ) -> None:
     header = {
         "version": VERSION,
@@ -56,7 +56,7 @@ def save(
 
 
 def load(
-    kind: type[Kind], path: Path, env: ControlBatch | None, stopping: EarlyStopping | None
+    kind: type[Kind], path: Path, env: ControlBatch | None, stopping: BestCheckpoint | None
 ) -> Kind:
     header, arrays = _read(path)
     version = header.get("version") if isinstance(header, dict) else None
@@ -93,7 +93,7 @@ def _restored(
     header: Any,
     arrays: State,
     env: ControlBatch | None,
-    stopping: EarlyStopping | None,
+    stopping: BestCheckpoint | None,
 ) -> Kind:
     # Imported here: that module needs this one.
     from rl_impls.agents.agent import Shape, under
