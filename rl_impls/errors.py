@@ -35,3 +35,7 @@ class MissingDependency(ImplsError, ImportError):
 
 class AgentFileError(ImplsError):
     """A saved agent cannot be read."""
+
+
+class Diverged(ImplsError):
+    """A loss or a gradient of a training is no longer finite."""

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.agents import files
+from rl_impls.agents.divergence import require_finite
 from rl_impls.agents.settings import AgentSettings
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
 from rl_impls.errors import SettingError
 from rl_impls.splitmix import streams
 
 if TYPE_CHECKING:
-    from rl_impls.agents.early_stopping import EarlyStopping
+    from rl_impls.agents.checkpoint import BestCheckpoint
 
 Array = NDArray[Any]
 State = dict[str, Array]
@@ -101,13 +102,20 @@ class DeepAgent(ABC):
     def cut(self) -> None:
         """The environments begin anew: forget what waits for its continuation."""
 
+    @abstractmethod
+    def rehearse(self) -> None:
+        """Learn once from whatever was observed: what has to be compiled is compiled then."""
+
+    def _require_finite(self, **values: float) -> None:
+        require_finite(self.name.upper(), self.n_steps, self.settings_used.learning_rate, **values)
+
     def save(
         self,
         path: Path,
         env: ControlBatch | None = None,
-        stopping: EarlyStopping | None = None,
+        stopping: BestCheckpoint | None = None,
     ) -> None:
-        """Write the agent, and a compiled batch and an early stopping where they are given."""
+        """Write the agent, and a compiled batch and a checkpoint where they are given."""
         files.save(path, self, env, stopping)
 
     @classmethod
@@ -115,7 +123,7 @@ class DeepAgent(ABC):
         cls,
         path: Path,
         env: ControlBatch | None = None,
-        stopping: EarlyStopping | None = None,
+        stopping: BestCheckpoint | None = None,
     ) -> Self:
         """The agent as it was saved; `env` and `stopping` are put where they were then."""
         return files.load(cls, path, env, stopping)

@@ -159,6 +159,9 @@ class PPO(DeepAgent):
             for start in range(0, len(self._order), size):
                 self._update(self._order[start : start + size])
 
+    def rehearse(self) -> None:
+        self.learn(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
+
     def _judge_rollout(self, next_obs: Observations) -> None:
         rollout, room = self._rollout, self.critic.max_batch
         for start in range(0, len(rollout.flat.obs), room):
@@ -184,12 +187,14 @@ class PPO(DeepAgent):
         value = value_loss(
             self.critic.forward(batch.obs), batch.returns, settings.value_weight, batch.grad_values
         )
+        self.losses = (policy, value, entropy)
+        self._require_finite(loss=policy + value)
         self.actor.backward(batch.grad_logits)
         self.critic.backward(batch.grad_values)
-        clip_together((self.actor.grads, self.critic.grads), settings.max_norm)
+        gradient = clip_together((self.actor.grads, self.critic.grads), settings.max_norm)
+        self._require_finite(gradient=gradient)
         for optimiser in self._optimisers:
             optimiser.step()
-        self.losses = (policy, value, entropy)
 
     def parameters(self) -> list[Array]:
         return [self.actor.params, self.critic.params]

@@ -32,7 +32,7 @@ from rl_impls.agents.sac_kernels import (
 from rl_impls.agents.settings import AgentSettings, at_least, fraction, positive
 from rl_impls.agents.storing import store
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.nets.gradients import Polyak
+from rl_impls.nets.gradients import Polyak, norm_of
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam
 from rl_impls.replay.transitions import Transitions
@@ -176,6 +176,10 @@ class SAC(DeepAgent):
         for polyak in self._polyaks:
             polyak.step()
 
+    def rehearse(self) -> None:
+        for _ in range(self.settings.actor_every):
+            self.update()
+
     def _draw(self, obs: Array) -> Array:
         """Actions of the present policy into `_drawn`; returns the actor's output."""
         out = self.actor.forward(obs)
@@ -197,12 +201,12 @@ class SAC(DeepAgent):
             self.settings.discount, self.alpha, self._goals,
         )  # fmt: skip
         x_tm1 = self._join(batch.obs_tm1, batch.a_tm1)
-        for critic, grad, name in zip(
-            self.critics, self._grads, ("critic_1", "critic_2"), strict=True
-        ):
-            critic_loss(critic.forward(x_tm1), self._goals, grad)
+        for critic, grad in zip(self.critics, self._grads, strict=True):
+            self._require_finite(loss=critic_loss(critic.forward(x_tm1), self._goals, grad))
             critic.backward(grad)
-            self._adams[name].step()
+            self._require_finite(gradient=norm_of(critic.grads))
+        self._adams["critic_1"].step()
+        self._adams["critic_2"].step()
 
     def _update_actor(self, obs_tm1: Array) -> None:
         out = self._draw(obs_tm1)
@@ -218,9 +222,12 @@ class SAC(DeepAgent):
             out, self._noise, self._drawn, by_x[0], by_x[1], self.alpha, self._actor_grad
         )
         self.actor.backward(self._actor_grad)
-        self._adams["actor"].step()
         # L = -log alpha (mean log pi + target entropy)
         self._alpha_grad[0] = -(self._log_probs.mean() + self.target_entropy)
+        self._require_finite(
+            gradient=norm_of(self.actor.grads), temperature=float(self._alpha_grad[0])
+        )
+        self._adams["actor"].step()
         self._adams["log_alpha"].step()
 
     def parameters(self) -> list[Array]:

@@ -19,12 +19,18 @@ def clip_by_norm(grads: NDArray[Any], most: float = 0.5) -> float:
     """
     if not most > 0.0:
         raise SettingError(f"the norm to clip to lies above 0, not at {most}.")
+    norm = norm_of(grads)
+    if most < norm < math.inf:
+        grads *= most / norm
+    return norm
+
+
+def norm_of(grads: NDArray[Any]) -> float:
+    """|g|; finite where all of it is."""
     with np.errstate(over="ignore"):
         norm = math.sqrt(np.dot(grads, grads))
     if math.isinf(norm):  # the squares may be too large for float32 where their root is not
         norm = float(np.linalg.norm(grads.astype(np.float64)))
-    if most < norm < math.inf:
-        grads *= most / norm
     return norm
 
 
