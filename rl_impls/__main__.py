@@ -1,4 +1,4 @@
-"""`python -m rl_impls`: train a learner, or compare them all."""
+"""`python -m rl_impls`: train an agent, or compare all that learn a table."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class _Parser(ArgumentParser):
 
 
 def parser() -> ArgumentParser:
-    whole = _Parser(prog="python -m rl_impls", description="Tabular reinforcement learning.")
+    whole = _Parser(prog="python -m rl_impls", description="Reinforcement learning.")
     commands = whole.add_subparsers(title="commands", required=True, metavar="train|compare")
     for command in (train, compare):
         added = commands.add_parser(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentTypeError
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import partial
 from os import W_OK, access
@@ -13,7 +13,10 @@ from typing import Final
 from rl_impls.errors import SettingError
 from rl_impls.runtimes.runtime import MakeEnv
 
-AGENTS: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
+# Named here and not asked for: who only wants the help does not wait for what they need.
+TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
+DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
+AGENTS: Final = (*TABULAR, *DEEP)
 RUNTIMES: Final = ("serial", "parallel")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
@@ -23,6 +26,10 @@ MOST: Final = 2**63 - 1
 
 def agent(text: str) -> str:
     return _one_of(text, AGENTS, "agent")
+
+
+def tabular_agent(text: str) -> str:
+    return _one_of(text, TABULAR, "tabular agent")
 
 
 def runtime(text: str) -> str:
@@ -73,24 +80,46 @@ def check_place(path: Path) -> None:
 
 
 def environment(name: str) -> MakeEnv:
-    """What makes the environment of that name; its episodes end."""
+    """What makes the environment of that name for a table; its episodes end."""
+    from rl_impls.envs.tabular import make_tabular
+
+    is_own = name.startswith(("TicTacToe-", "TwoArmedBandit-"))
+    limit = _episode_limit(name, has_one=is_own)
+    make_env = partial(make_tabular, name, **limit)
+    _check_makes(name, partial(make_env, seed=None))
+    return make_env
+
+
+def batch_arguments(name: str) -> dict[str, int]:
+    """With what `make_batch` makes the environment of that name; its episodes end."""
+    from rl_impls.envs.control.make import COMPILED, make_batch
+
+    limit = _episode_limit(name, has_one=name in COMPILED)
+    _check_makes(name, partial(make_batch, name, 1, **limit))
+    return limit
+
+
+def _episode_limit(name: str, *, has_one: bool) -> dict[str, int]:
+    """For `gymnasium.make`: nothing where episodes end by themselves."""
     import gymnasium
 
-    from rl_impls.envs.tabular import make_tabular
+    import rl_impls.envs  # noqa: F401  makes ours known
 
     if name not in gymnasium.registry:
         close = get_close_matches(name, gymnasium.registry, n=1, cutoff=0.5)
         meant = f"did you mean {close[0]}?" if close else "name one that gymnasium.make knows."
         raise SettingError(f"there is no environment {name!r}: {meant}")
-    is_own = name.startswith(("TicTacToe-", "TwoArmedBandit-"))
-    if is_own or gymnasium.spec(name).max_episode_steps is not None:
-        make_env = partial(make_tabular, name)
-    else:
-        make_env = partial(make_tabular, name, max_episode_steps=LONGEST_EPISODE)
+    ends = has_one or gymnasium.spec(name).max_episode_steps is not None
+    return {} if ends else {"max_episode_steps": LONGEST_EPISODE}
+
+
+def _check_makes(name: str, make: Callable[[], object]) -> None:
+    """Before any training: an environment may need what is not installed."""
+    import gymnasium
+
     try:
-        make_env(seed=None)
+        make()
     except (gymnasium.error.Error, ImportError) as error:
         raise SettingError(
             f"{name} cannot be made ({error}): install what it needs, or name another."
         ) from error
-    return make_env

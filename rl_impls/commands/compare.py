@@ -51,13 +51,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--seed", type=accepts.not_negative, default=0, metavar="S")
     parser.add_argument("--rounds", type=accepts.positive, default=ROUNDS, metavar="N",
                         help=f"the table holds medians of them (default {ROUNDS})")  # fmt: skip
-    parser.add_argument("--agent", type=accepts.agent, action="append", metavar="NAME",
+    parser.add_argument("--agent", type=accepts.tabular_agent, action="append", metavar="NAME",
                         help="only this one; may repeat")  # fmt: skip
 
 
 def run(arguments: Namespace) -> int:
     accepts.environment(arguments.env)
-    todo = entries(arguments.agent or accepts.AGENTS, default_processes())
+    todo = entries(arguments.agent or accepts.TABULAR, default_processes())
     results: Results = {}
     failed: set[Entry] = set()
     try:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, TypeVar
 
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.runtime import Runtime, Tick
+from rl_impls.runtimes.runtime import Tick, Trains
 from rl_impls.schedules import PERS, Per
 from rl_impls.tabular.training import Training, check_count
+
+Watched = TypeVar("Watched", bound=Trains)
+Seen = TypeVar("Seen", bound=Trains, contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,24 +56,24 @@ class Every:
         return self.count(done) // self.n > self.count(before) // self.n
 
 
-class Hook(Protocol):
+class Hook(Protocol[Seen]):
     """Something done between legs."""
 
     @property
     def every(self) -> Every: ...
 
-    def __call__(self, progress: Progress, runtime: Runtime) -> None: ...
+    def __call__(self, progress: Progress, runtime: Seen) -> None: ...
 
 
 def run(
-    runtime: Runtime,
+    runtime: Watched,
     n_steps: int,
     *,
-    hooks: Sequence[Hook] = (),
+    hooks: Sequence[Hook[Watched]] = (),
     tick: Tick | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Progress:
-    """Train for exactly `n_steps` steps; call each hook when it is due, on the spot."""
+    """Train for `n_steps` steps; call each hook when it is due, on the spot."""
     check_count("steps", n_steps)
     progress = Progress(Training(0, 0, 0.0), 0.0)
     while (left := n_steps - progress.done.steps) > 0:

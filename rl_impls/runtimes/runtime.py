@@ -34,6 +34,12 @@ class Facts:
     threads: int | None  # that BLAS and OpenMP may use in each process; None: their own choice
 
 
+class Trains(Protocol):
+    """All that `run` asks for."""
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training: ...
+
+
 class Runtime(Protocol):
     @property
     def facts(self) -> Facts: ...

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.monitor.usage import peak_rss_bytes
@@ -36,9 +36,7 @@ class SerialRuntime:
         check_fit(learner, env.n_states, env.n_actions)
         self._learner: Final = learner
         self._env: Final = env
-        self.facts: Final = Facts("serial", 1, None, cores_for(1) if pin else (), threads)
-        pin_to(*self.facts.cores)
-        self._threads: Final = None if threads is None else cap_threads(threads)
+        self.facts, self._threads = settle(pin=pin, threads=threads)
         learner.train(env, 0)
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
@@ -58,3 +56,10 @@ class SerialRuntime:
 
     def peak_rss_bytes(self) -> int:
         return peak_rss_bytes()
+
+
+def settle(*, pin: bool, threads: int | None) -> tuple[Facts, Any]:
+    """Pin and cap this process; the cap holds for as long as the second result is kept."""
+    facts = Facts("serial", 1, None, cores_for(1) if pin else (), threads)
+    pin_to(*facts.cores)
+    return facts, None if threads is None else cap_threads(threads)

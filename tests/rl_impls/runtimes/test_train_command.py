@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rl_impls.__main__ import main
-from rl_impls.commands.arguments import AGENTS
+from rl_impls.commands.arguments import TABULAR
 from rl_impls.tabular import LEARNERS
 
 WANTED = {
@@ -20,11 +20,11 @@ def train(*words):
     return main(["train", *words])
 
 
-def test_the_agents_are_the_learners():
-    assert set(AGENTS) == set(LEARNERS)
+def test_the_tabular_agents_are_the_learners():
+    assert set(TABULAR) == set(LEARNERS)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", TABULAR)
 def test_every_agent_trains_and_stdout_holds_nothing_but_the_result(agent, capsys):
     words = ["TicTacToe-v0", "--agent", agent, "--steps", "3000", "--seed", "1", "--json", "-"]
     assert train(*words) == 0

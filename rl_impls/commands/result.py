@@ -1,0 +1,73 @@
+"""What a training tells at its end, as data and for people."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rl_impls.errors import SettingError
+from rl_impls.runtimes import Progress
+
+STDOUT: Final = "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What the JSON holds. Times are those of training: compiling and playing are left out."""
+
+    env: str
+    agent: str
+    seed: int
+    steps: int
+    seconds: float
+    steps_per_s: float
+    episodes: int
+    games: int  # played greedily after training; the next three are their outcome
+    mean_return: float
+    win_rate: float | None  # only where a game is won or lost
+    loss_rate: float | None
+    peak_rss_bytes: int  # the sum over all processes
+    runtime: str
+    processes: int
+    steps_per_sync: int | None
+    cores: tuple[int, ...]
+    threads: int | None
+
+
+def speed_of(progress: Progress) -> dict[str, Any]:
+    """The fields that come from the training itself."""
+    return {
+        "steps": progress.done.steps,
+        "seconds": progress.seconds,
+        "steps_per_s": progress.steps_per_s,
+        "episodes": progress.done.episodes,
+    }
+
+
+def render(result: Result) -> str:
+    """For people."""
+    text = (
+        f"{result.steps:,} steps in {result.seconds:.3f} s: {result.steps_per_s:,.0f} steps/s, "
+        f"{result.episodes:,} episodes, {result.peak_rss_bytes / 1e6:.0f} MB\n"
+        f"{result.games:,} greedy games: mean return {result.mean_return:.3f}"
+    )
+    if result.win_rate is not None and result.loss_rate is not None:
+        text += f", won {result.win_rate:.1%}, lost {result.loss_rate:.1%}"
+    return text
+
+
+def publish(result: Result, target: str | None) -> None:
+    data = json.dumps(asdict(result), indent=2)
+    if target == STDOUT:
+        print(data, flush=True)
+        return
+    if target is not None:
+        try:
+            Path(target).write_text(data + "\n", encoding="utf-8")
+        except OSError as error:
+            raise SettingError(
+                f"the result cannot be written to {target} ({error.strerror}): name another file."
+            ) from error
+    print(render(result), flush=True)

@@ -1,0 +1,105 @@
+"""Training of a deep agent in this process, on a batch of environments."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+
+from rl_impls.agents.agent import Agent, DeepAgent
+from rl_impls.agents.by_name import make_agent
+from rl_impls.agents.checkpoint import BestCheckpoint
+from rl_impls.agents.training import check_fits, train
+from rl_impls.envs.control.batch import CompiledBatch
+from rl_impls.envs.control.step import Buffers, ControlBatch, Step
+from rl_impls.jit import compiled
+from rl_impls.monitor.usage import peak_rss_bytes
+from rl_impls.runtimes.run import Every, Progress
+from rl_impls.runtimes.runtime import Tick
+from rl_impls.runtimes.serial import N_TICKS, settle
+from rl_impls.tabular.training import Training, check_count
+
+
+class DeepRuntime:
+    """What `SerialRuntime` is to a learner of a table, for `run`. A batch steps as a whole: the
+    last step may lead beyond those asked for."""
+
+    def __init__(
+        self,
+        agent: DeepAgent,
+        env: ControlBatch,
+        *,
+        pin: bool = False,
+        threads: int | None = None,
+    ) -> None:
+        check_fits(agent, env)
+        self.agent: Final = agent
+        self._env: Final = env
+        self.facts, self._threads = settle(pin=pin, threads=threads)
+        _compile(agent, env)
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training:
+        check_count("steps", n_steps)
+        start, tally = self.agent.n_steps, Tally()
+        part = n_steps if tick is None else -(-n_steps // N_TICKS)
+        while (done := self.agent.n_steps - start) < n_steps:
+            train(self.agent, self._env, min(part, n_steps - done), hooks=[tally])
+            if tick is not None:
+                tick(self.agent.n_steps - start)
+        return Training(done, tally.episodes, tally.reward_sum)
+
+    def peak_rss_bytes(self) -> int:
+        return peak_rss_bytes()
+
+
+class Tally:
+    """A hook of `train` that counts episodes and adds rewards up."""
+
+    def __init__(self) -> None:
+        self._totals: Final = np.zeros(2)
+
+    def __call__(self, agent: Agent, step: Step) -> bool:
+        add_step(step.r_t, step.terminated, step.truncated, self._totals)
+        return False
+
+    @property
+    def episodes(self) -> int:
+        return int(self._totals[0])
+
+    @property
+    def reward_sum(self) -> float:
+        return float(self._totals[1])
+
+
+@compiled
+def add_step(r_t: Any, terminated: Any, truncated: Any, totals: Any) -> None:
+    """totals <- episodes that ended, sum of rewards; compiled, since it happens at every step."""
+    for row in range(len(r_t)):
+        if terminated[row] or truncated[row]:
+            totals[0] += 1.0
+        totals[1] += r_t[row]
+
+
+class Validate:
+    """A hook of `run`, while whose clock stands still: the best agent so far is kept."""
+
+    def __init__(self, every: Every, checkpoint: BestCheckpoint) -> None:
+        self.every: Final = every
+        self._checkpoint: Final = checkpoint
+
+    def __call__(self, progress: Progress, runtime: DeepRuntime) -> None:
+        self._checkpoint.judge(runtime.agent)
+
+
+def _compile(agent: DeepAgent, env: ControlBatch) -> None:
+    """Let a twin act and learn: neither the agent nor its environments notice."""
+    twin = make_agent(agent.shape, agent.settings_used, seed=0)
+    actions = twin.act(env.obs)
+    if isinstance(env, CompiledBatch):
+        snapshot = env.snapshot()
+        env.step(actions)
+        env.restore(snapshot)
+    step = Buffers(env.n_envs, env.obs_size).turn()
+    twin.observe(step)
+    twin.rehearse()
+    add_step(step.r_t, step.terminated, step.truncated, np.zeros(2))
