@@ -57,8 +57,17 @@ def core_count() -> int:
 def plugin_commit(repository: Path) -> str:
     """The revision measured; ``-dirty`` where the plugin's own files differ from it."""
     commit = _git(repository, "rev-parse", "--short=12", "HEAD").strip()
-    changes = _git(repository, "status", "--porcelain", "--", PLUGIN_FOLDER)
-    return f"{commit}-dirty" if changes.strip() else commit
+    return commit + _mark_of_changes(repository, PLUGIN_FOLDER)
+
+
+def tree_of(repository: Path, folder: str) -> str:
+    """Git's name for what is in the folder: the same in every commit that left it alone."""
+    tree = _git(repository, "rev-parse", "--short=12", f"HEAD:{folder}").strip()
+    return tree + _mark_of_changes(repository, folder)
+
+
+def _mark_of_changes(repository: Path, folder: str) -> str:
+    return "-dirty" if _git(repository, "status", "--porcelain", "--", folder).strip() else ""
 
 
 def _git(repository: Path, *arguments: str) -> str:

@@ -1,15 +1,12 @@
-"""QR-DQN: the quantile Huber loss against a plain one, its learning."""
+"""QR-DQN: the quantile Huber loss against a plain one."""
 
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import Shape, shape_of
+from rl_impls.agents.agent import Shape
 from rl_impls.agents.dqn import DQNSettings
-from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.q_kernels import mean_quantiles, quantile_huber_loss
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
-from rl_impls.agents.training import train
-from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError
 from tests.rl_impls.differences import numeric_gradient
 
@@ -74,13 +71,3 @@ def test_settings_without_quantiles_are_refused():
         QRDQN(Shape(1, 4, 2), DQNSettings())  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="n_quantiles is at least 1, not 0"):
         QRDQNSettings(n_quantiles=0)
-
-
-def test_qr_dqn_learns_to_balance_within_20_000_steps():
-    env = make_batch(CARTPOLE, 1, seed=0)
-    settings = QRDQNSettings(
-        learning_rate=1e-3, target_every=250, epsilon_over=5000, n_quantiles=20
-    )
-    agent = QRDQN(shape_of(env), settings, seed=0)
-    train(agent, env, 20_000)
-    assert evaluate(agent, CARTPOLE, 20).mean() > 100

@@ -1,0 +1,1 @@
+"""Whether the deep agents learn: trainings by the command line, recorded with where and when."""
