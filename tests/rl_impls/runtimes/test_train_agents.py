@@ -13,6 +13,7 @@ from rl_impls.agents.dqn import DQN
 from rl_impls.commands import train_agent
 from rl_impls.commands.arguments import DEEP
 from rl_impls.commands.result import Result
+from tests.rl_impls.runtimes.mistakes import assert_is_one_clear_line
 
 CARTPOLE, PENDULUM = "rl_impls/CartPole-v1", "rl_impls/Pendulum-v1"
 
@@ -102,12 +103,4 @@ def test_a_saved_agent_can_go_on_and_holds_the_best_checkpoint(tmp_path, capsys)
     ],
 )
 def test_a_mistake_is_one_clear_line_and_exit_code_2(words, said, capsys):
-    try:
-        status: object = train(*words, "--steps", "9")
-    except SystemExit as ended:
-        status = ended.code
-    printed = capsys.readouterr()
-    assert status == 2
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    assert said in printed.err
+    assert_is_one_clear_line(["train", *words, "--steps", "9"], said, capsys)

@@ -10,6 +10,7 @@ import pytest
 from rl_impls.__main__ import main
 from rl_impls.commands.arguments import TABULAR
 from rl_impls.tabular import LEARNERS
+from tests.rl_impls.runtimes.mistakes import assert_is_one_clear_line
 
 WANTED = {
     "steps", "seconds", "steps_per_s", "episodes", "win_rate", "mean_return", "peak_rss_bytes",
@@ -119,12 +120,4 @@ def test_other_environments_have_a_return_but_no_win(env, capsys):
     ],
 )  # fmt: skip
 def test_a_mistake_is_one_clear_line_and_exit_code_2(words, said, capsys):
-    try:
-        status: object = train(*words)
-    except SystemExit as ended:
-        status = ended.code
-    printed = capsys.readouterr()
-    assert status == 2
-    assert printed.out == ""
-    assert printed.err.count("\n") == 1
-    assert said in printed.err
+    assert_is_one_clear_line(["train", *words], said, capsys)

@@ -1,0 +1,46 @@
+"""A run: every contestant once a round, in random order, each in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import subprocess
+import sys
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from tests.peers.measured import Measured
+from tests.peers.records import Record, append, begun
+from tests.peers.rows import contestants
+from tests.proof.facts import REPOSITORY
+
+ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+def run(path: Path, n_rounds: int, sizes: str, only: Sequence[str] = ()) -> None:
+    names = [name for name in contestants() if not only or name in only]
+    this = begun(datetime.now(UTC).isoformat(timespec="seconds"), sizes)
+    for number in range(n_rounds):
+        for name in random.sample(names, len(names)):
+            record = Record(this, number, name, measured(name, sizes, number))
+            append(path, record)
+            print(f"round {number + 1} of {n_rounds}: {name}: {record.measured}", flush=True)
+
+
+def argv(name: str, sizes: str, seed: int) -> list[str]:
+    words = [sys.executable, "-m", "tests.peers", "side", name]
+    return [*words, "--sizes", sizes, "--seed", str(seed)]
+
+
+def measured(name: str, sizes: str, seed: int) -> Measured:
+    ended = subprocess.run(
+        argv(name, sizes, seed),
+        cwd=REPOSITORY,
+        env={**os.environ, **dict.fromkeys(ONE_THREAD, "1")},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    return Measured(**json.loads(ended.stdout.splitlines()[-1]))

@@ -1,0 +1,74 @@
+"""The last run as a table in markdown; a ratio is the median of those inside a round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from statistics import median
+
+from tests.peers.measured import Measured
+from tests.peers.records import Record, Run
+from tests.peers.rows import ROWS, Row
+
+HEAD = "| | rl_impls | the other | ratio (range) | wanted | | return, beside | of matmul's FLOP/s |"
+Rounds = dict[int, dict[str, Measured]]
+
+
+def render(records: Sequence[Record]) -> str:
+    if not records:
+        return "Nothing was measured yet.\n"
+    last = max((record.run for record in records), key=lambda run: run.date)
+    rounds: Rounds = {}
+    for record in records:
+        if record.run == last:
+            rounds.setdefault(record.round, {})[record.contestant] = record.measured
+    lines = [HEAD, "|---" * 8 + "|"]
+    lines += [line for row in ROWS if (line := line_of(row, rounds))]
+    return "\n".join([*lines, "", circumstances(last, len(rounds))]) + "\n"
+
+
+def line_of(row: Row, rounds: Rounds) -> str:
+    """Nothing where a side is missing."""
+    pairs = [
+        (measured[row.ours], measured[row.theirs])
+        for measured in rounds.values()
+        if row.ours in measured and row.theirs in measured
+    ]
+    if not pairs:
+        return ""
+    ratios = [ours.per_s / theirs.per_s for ours, theirs in pairs]
+    sides = [
+        f"{median(side.per_s for side in sides):,.0f} {row.unit}"
+        for sides in zip(*pairs, strict=True)
+    ]
+    shares = [ours.share for ours, _ in pairs if ours.share is not None]
+    cells = [
+        row.name,
+        *sides,
+        f"{median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g})",
+        "" if row.wanted is None else f"{row.wanted:.3g}",
+        verdict(median(ratios), row.wanted),
+        returns_of(pairs),
+        f"{median(shares):.0%}" if shares else "",
+    ]
+    return f"| {' | '.join(cells)} |"
+
+
+def verdict(ratio: float, wanted: float | None) -> str:
+    if wanted is None:
+        return ""
+    return "reached" if ratio >= wanted else "missed"
+
+
+def returns_of(pairs: Sequence[tuple[Measured, Measured]]) -> str:
+    """Medians over the rounds, at equal steps."""
+    ours = [mine.mean_return for mine, _ in pairs if mine.mean_return is not None]
+    theirs = [other.mean_return for _, other in pairs if other.mean_return is not None]
+    return f"{median(ours):.0f}, {median(theirs):.0f}" if ours and theirs else ""
+
+
+def circumstances(run: Run, n_rounds: int) -> str:
+    versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
+    return (
+        f"{run.date[:10]}, {run.machine}, {run.cores} cores; one thread each, CPU time, medians of "
+        f"{n_rounds} rounds, sizes {run.sizes}; {versions}."
+    )

@@ -1,0 +1,44 @@
+"""The table beside Stable-Baselines3: ratios inside a round, and a miss told as one."""
+
+import pytest
+
+from tests.peers.measured import Measured
+from tests.peers.records import Record, append, begun, from_line, read
+from tests.peers.table import render
+
+
+def record(contestant, per_s, number=0, date="2026-01-01", mean_return=None, share=None):
+    measured = Measured(per_s, mean_return, share)
+    return Record(begun(date, "full"), number, contestant, measured)
+
+
+def test_a_ratio_is_the_median_of_those_inside_a_round():
+    records = [record("ppo", 60, 0, mean_return=500), record("sb3 ppo", 10, 0, mean_return=480)]
+    records += [record("ppo", 700, 1, mean_return=400), record("sb3 ppo", 100, 1, mean_return=500)]
+    said = render(records)
+    assert "| PPO, our CartPole | 380 steps/s | 55 steps/s | 6.5 (6 to 7) | 6 | reached |" in said
+    assert "| 450, 490 |" in said
+    assert "DQN" not in said
+
+
+def test_a_miss_is_told_as_one_and_what_nobody_wanted_is_not_judged():
+    records = [record("sac updates", 14, share=0.4), record("sb3 sac updates", 10)]
+    records += [record("sample 256", 14), record("sb3 sample 256", 10)]
+    said = render(records)
+    assert "| 1.4 (1.4 to 1.4) | 1.5 | missed |  | 40% |" in said
+    assert "| 1.4 (1.4 to 1.4) |  |  |  |  |" in said
+
+
+def test_the_table_is_that_of_the_last_run(tmp_path):
+    records = [record("ppo", 60), record("sb3 ppo", 10)]
+    later = [record("ppo", 20, date="2026-02-01"), record("sb3 ppo", 10, date="2026-02-01")]
+    for each in [*later, *records]:
+        append(tmp_path / "deep.jsonl", each)
+    assert read(tmp_path / "deep.jsonl") == [*later, *records]
+    assert "| 2 (2 to 2) | 6 | missed |" in render(read(tmp_path / "deep.jsonl"))
+    assert render([]) == "Nothing was measured yet.\n"
+
+
+def test_an_unknown_schema_is_refused():
+    with pytest.raises(ValueError, match="reads schema 1"):
+        from_line('{"schema": 2}')
