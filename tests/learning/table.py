@@ -14,7 +14,7 @@ HEAD = "| agent | environment | steps | wanted | seeds | mean return | | steps/s
 def render(records: Sequence[Record]) -> str:
     if not records:
         return "Nothing was trained yet.\n"
-    lines = [HEAD, "|---" * HEAD.count(" | ") + "|---|"]
+    lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
     lines += [row(goal, newest(goal, records)) for goal in GOALS]
     return "\n".join([*lines, "", circumstances(records)]) + "\n"
 

@@ -10,6 +10,7 @@ from tests.learning.__main__ import main
 from tests.learning.goals import GOALS, SEEDS, trainings
 from tests.learning.records import from_line, made, read
 from tests.learning.table import render
+from tests.proof.facts import REPOSITORY
 
 GOOD = {"sac": -150.0}
 
@@ -79,9 +80,16 @@ def test_a_miss_is_told_as_a_miss_and_fails(tmp_path, capsys):
     assert "| sac | `rl_impls/Pendulum-v1` | 20,000 | −200 | – | – | not trained | – |" in said
 
 
+def test_the_page_has_the_table_of_the_records():
+    page = (REPOSITORY / "docs/agents.md").read_text(encoding="utf-8")
+    for line in render(read(REPOSITORY / "docs/learning/deep.jsonl")).splitlines():
+        assert line in page
+
+
 def test_the_table_holds_the_code_that_was_trained_last():
     old = [replace(recorded(t, 1.0), tree="old", date="2020-01-01") for t in trainings()]
     new = [recorded(t) for t in trainings()]
     assert "missed" in render(old)
     assert "missed" not in render([*new, *old])
+    assert {line.count("|") for line in render(new).splitlines()[:6]} == {9}
     assert render([]) == "Nothing was trained yet.\n"

@@ -21,7 +21,7 @@ def render(records: Sequence[Record]) -> str:
     for record in records:
         if record.run == last:
             rounds.setdefault(record.round, {})[record.contestant] = record.measured
-    lines = [HEAD, "|---" * 8 + "|"]
+    lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
     lines += [line for row in ROWS if (line := line_of(row, rounds))]
     return "\n".join([*lines, "", circumstances(last, len(rounds))]) + "\n"
 

@@ -19,6 +19,7 @@ def test_a_ratio_is_the_median_of_those_inside_a_round():
     assert "| PPO, our CartPole | 380 steps/s | 55 steps/s | 6.5 (6 to 7) | 6 | reached |" in said
     assert "| 450, 490 |" in said
     assert "DQN" not in said
+    assert {line.count("|") for line in said.splitlines()[:3]} == {9}
 
 
 def test_a_miss_is_told_as_one_and_what_nobody_wanted_is_not_judged():

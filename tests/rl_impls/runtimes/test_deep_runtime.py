@@ -26,7 +26,7 @@ def test_a_training_is_bit_for_bit_the_same_as_by_the_plain_loop(name):
     plain, env = made(name=name)
     train(plain, env, 300)
     agent, same_env = made(name=name)
-    ticks = []
+    ticks: list[int] = []
     run(DeepRuntime(agent, same_env), 300, tick=ticks.append)
     np.testing.assert_array_equal(agent.net.params, plain.net.params)
     np.testing.assert_array_equal(same_env.obs, env.obs)
@@ -35,13 +35,14 @@ def test_a_training_is_bit_for_bit_the_same_as_by_the_plain_loop(name):
 
 
 def test_episodes_and_rewards_are_counted():
-    agent, env = made()
     seen = []
-    counter, counted_env = made()
-    train(
-        counter, counted_env, 400,
-        hooks=[lambda agent, step: seen.append((step.terminated | step.truncated).sum()) or False],
-    )  # fmt: skip
+
+    def look(agent, step):
+        seen.append((step.terminated | step.truncated).sum())
+        return False
+
+    train(*made(), 400, hooks=[look])
+    agent, env = made()
     done = run(DeepRuntime(agent, env), 400).done
     assert (done.steps, done.episodes) == (400, sum(seen))
     assert done.reward_sum == 400.0  # of CartPole: 1 a step
