@@ -41,7 +41,8 @@ def test_episodes_and_rewards_are_counted():
         seen.append((step.terminated | step.truncated).sum())
         return False
 
-    train(*made(), 400, hooks=[look])
+    plain, plain_env = made()
+    train(plain, plain_env, 400, hooks=[look])
     agent, env = made()
     done = run(DeepRuntime(agent, env), 400).done
     assert (done.steps, done.episodes) == (400, sum(seen))
