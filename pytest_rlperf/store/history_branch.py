@@ -99,7 +99,8 @@ class HistoryBranch:
 
 
 def _message(tests: Sequence[PastTest]) -> str:
-    return f"Append {len(tests)} tests of {tests[0].commit[:SHORT]}"
+    number = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
+    return f"Append {number} of {tests[0].commit[:SHORT]}"
 
 
 def _union(first: Files, second: Files) -> Files:
@@ -113,6 +114,8 @@ def _union(first: Files, second: Files) -> Files:
         whole = dict.fromkeys((*mine.whole, *theirs.whole))
         torn = mine.torn or theirs.torn
         merged[path] = joined(whole).encode() + torn
+        if theirs.torn not in (b"", torn):  # a file has one end
+            merged[path + ASIDE] = merged.get(path + ASIDE, b"") + theirs.torn + b"\n"
     return merged
 
 

@@ -127,6 +127,19 @@ def test_a_torn_line_is_put_aside_on_the_branch(repository: Path):
     assert HistoryBranch(repository).read().tests == (FIRST, SECOND)
 
 
+def test_of_two_torn_lines_that_meet_neither_is_lost(remote: Path, repository: Path):
+    HistoryBranch(repository, remote="origin").append([FIRST])
+    other = cloned(remote, "other")
+    for folder in (repository, other):
+        run_git(folder, "checkout", "--quiet", "rlperf-data")
+        commit(folder, {JANUARY: f'{line_of(FIRST)}\n{{"{folder.name}'})
+        run_git(folder, "checkout", "--quiet", "main")
+    run_git(other, "push", "--quiet", "origin", "rlperf-data")
+    HistoryBranch(repository, remote="origin").append([SECOND])
+    assert sorted(lines_on(remote, f"{JANUARY}.torn")) == ['{"other', '{"repository']
+    assert lines_on(remote) == [line_of(FIRST), line_of(SECOND)]
+
+
 def test_a_detached_head_is_no_hindrance(repository: Path):
     run_git(repository, "checkout", "--quiet", "--detach")
     HistoryBranch(repository).append([FIRST])
