@@ -6,7 +6,9 @@ from typing import Any
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.history import PastMetric, PastTest, ReferenceTime
 from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.store.history_line import damage_of
 from pytest_rlperf.store.machine_key import machine_key
+from pytest_rlperf.store.result_file import ANEW
 
 Result = Mapping[str, Any]
 """As `store.result_file.read_result` returns it, or a part of it."""
@@ -20,6 +22,21 @@ def entries_of(result: Result, name: str, committed: str | None) -> list[PastTes
     date of its commit, if it is known.
     """
     _refuse_unfit(result, name)
+    try:
+        found = _entries(result, committed)
+    except (AttributeError, KeyError, TypeError) as error:  # somebody edited it
+        raise UsageError(
+            f"{name} holds what no run writes ({type(error).__name__}); {ANEW}."
+        ) from None
+    if not found:
+        raise UsageError(f"{name} holds no test that was measured; there is nothing to append.")
+    for test in found:  # a line that nobody can read would stay in the history for good
+        if (damage := damage_of(test)) is not None:
+            raise UsageError(f"{name} is damaged at {damage} of {test.nodeid}; {ANEW}.")
+    return found
+
+
+def _entries(result: Result, committed: str | None) -> list[PastTest]:
     common = {
         "commit": result["commit"],
         "created": result["created"],
@@ -29,10 +46,7 @@ def entries_of(result: Result, name: str, committed: str | None) -> list[PastTes
         "machine": _machine(result["fingerprint"]),
         "python": str(result["fingerprint"].get("python_build", "unknown")),
     }
-    found = [_entry(test, common) for test in result["tests"] if any(_metrics(test))]
-    if not found:
-        raise UsageError(f"{name} holds no test that was measured; there is nothing to append.")
-    return found
+    return [_entry(test, common) for test in result["tests"] if any(_metrics(test))]
 
 
 def _refuse_unfit(result: Result, name: str) -> None:

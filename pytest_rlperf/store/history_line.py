@@ -46,6 +46,11 @@ def line_of(test: PastTest) -> str:
     return json.dumps(content, separators=(",", ":"), allow_nan=False)
 
 
+def damage_of(test: PastTest) -> str | None:
+    """What would keep its line from being read back; None: nothing."""
+    return next(_damages(parse_json(line_of(test))), None)
+
+
 def read_history(name: str, lines: Iterable[str], torn: bytes = b"") -> Past:
     """`name` is what a sentence calls the file. A line that is wrong is told and left where it is:
     the others are as good as before.

@@ -64,6 +64,12 @@ def test_a_commit_that_is_not_here_stands_by_the_date_of_its_result(repository: 
     assert (test.committed, test.date) == (None, "2030-01-02T03:04:05+00:00")
 
 
+def test_what_looks_like_an_option_of_git_is_no_commit(repository: Path):
+    main(["history", "append", a_result(repository, commit="--output=x"), "--file", "h.jsonl"])
+    assert HistoryFile(Path("h.jsonl")).read().tests[0].committed is None
+    assert not Path("x").exists()
+
+
 def test_a_torn_line_is_told(repository: Path, capsys: pytest.CaptureFixture[str]):
     Path("history.jsonl").write_text('{"schema": 1, "nod')
     assert main(["history", "append", a_result(repository), "--file", "history.jsonl"]) == 0

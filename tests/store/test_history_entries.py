@@ -22,6 +22,7 @@ MEASURED = a_test(
     source_hash="abc",
 )
 RUN = run_result(MEASURED, fingerprint=FACTS, base_commit="b" * 40)
+TEST = run_as_dict(RUN, 0)["tests"][0]
 
 
 def entries(run: RunResult, **fields: Any) -> Any:
@@ -79,4 +80,21 @@ def test_what_was_not_measured_is_not_kept():
 )
 def test_what_is_no_measurement_of_a_commit_is_refused(fields: dict[str, Any], said: str):
     with pytest.raises(UsageError, match=rf"result\.json {said}"):
+        entries(RUN, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"created": "yesterday"}, r"is damaged at created of test_a\.py::test_a"),
+        ({"commit": 5}, "is damaged at commit of"),
+        ({"base_commit": []}, "is damaged at base of"),
+        ({"tests": [{**TEST, "witnesses": {"steal": "much"}}]}, "is damaged at steal of"),
+        ({"tests": [{**TEST, "witnesses": None}]}, "holds what no run writes"),
+        ({"tests": [{**TEST, "drift": {"head": {}}}]}, "holds what no run writes"),
+        ({"tests": [{**TEST, "reference": {}}]}, "holds what no run writes"),
+    ],
+)
+def test_what_nobody_could_read_back_is_not_kept(fields: dict[str, Any], said: str):
+    with pytest.raises(UsageError, match=rf"result\.json {said}.*; write it with pytest"):
         entries(RUN, **fields)

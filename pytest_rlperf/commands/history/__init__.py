@@ -23,8 +23,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     result = read_result(arguments.result)
-    commit = result.get("commit")
-    tests = entries_of(result, str(arguments.result), _committed(commit) if commit else None)
+    tests = entries_of(result, str(arguments.result), _committed(result.get("commit")))
     kept = place_of(arguments).append(tests)
     if kept.torn is not None:
         print(
@@ -33,15 +32,19 @@ def run(arguments: Namespace) -> int:
             file=sys.stderr,
         )
     known = len(tests) - kept.added
-    there = f"; {known} were there already" if known else ""
-    print(f"appended {kept.added} tests of {tests[0].commit[:SHORT]} to {kept.where}{there}")
+    there = f"; {known} {'was' if known == 1 else 'were'} there already" if known else ""
+    added = "1 test" if kept.added == 1 else f"{kept.added} tests"
+    print(f"appended {added} of {tests[0].commit[:SHORT]} to {kept.where}{there}")
     return 0
 
 
-def _committed(commit: str) -> str | None:
+def _committed(commit: object) -> str | None:
     """The date of the commit, where the repository is at hand."""
+    if not isinstance(commit, str) or not commit:
+        return None
+    wanted = ("--format=%cI", "--end-of-options", commit, "--")
     try:
-        told = git(Path.cwd(), "show", "--no-patch", "--format=%cI", commit, "--").strip()
+        told = git(Path.cwd(), "log", "-1", *wanted).strip()
     except RevisionError:
         return None
     return datetime.datetime.fromisoformat(told).astimezone(datetime.UTC).isoformat()
