@@ -26,7 +26,7 @@ from pytest_rlperf.model.result import Failure, RunResult, TestResult, Vanished
 from pytest_rlperf.model.scaling import JobSize, ScalingRow, ScalingTable
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.model.verdict import Interval, Outcome, Severity
-from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source
+from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source, Spot
 from tests.factories import a_test, block, run_result, verdict
 
 MS = 1_000_000
@@ -79,6 +79,7 @@ WHY = Explanation(
             time_ratio=1.41,
             callees=(("numpy.ndarray.max", Count(0, 2000, certain=True)),),
             source=Source.CHANGED,
+            at=Spot("rl_impls/tabular/arrays.py", 42),
         ),
         Cause(
             Function("rl_impls/tabular/arrays.py", "ArrayLearner.act"),

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
+from typing import NamedTuple
 
 from pytest_rlperf.model.profile import Function
 
@@ -13,6 +14,13 @@ class Source(StrEnum):
     UNKNOWN = ""  # it lies in neither tree
     SAME = "same"
     CHANGED = "changed"
+
+
+class Spot(NamedTuple):
+    """A line at head."""
+
+    file: str  # relative to the tree
+    line: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +49,7 @@ class Cause:
     source: Source = Source.UNKNOWN
     compiled: bool = False
     inlined: tuple[Function, ...] = ()  # changed functions that were compiled into it
+    at: Spot | None = None  # its first line that changed, or that of the first of `inlined`
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,14 +1,14 @@
-"""What GitHub Actions shows of a run: annotations at the tests, and the job's summary."""
+"""What GitHub Actions shows of a run: annotations at lines, and the job's summary."""
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import NamedTuple
 
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.markdown import render_markdown
+from pytest_rlperf.report.places import Place, guilty_place
 from pytest_rlperf.report.terminal import render_failure, worst_first
 
 SUMMARY_BYTES = 2**20
@@ -24,34 +24,30 @@ def run_address(environ: Mapping[str, str]) -> str | None:
     return f"{server}/{repository}/actions/runs/{run}"
 
 
-class Place(NamedTuple):
-    """Where a test is written."""
-
-    file: Path
-    line: int | None  # from 1 on
-
-
 def render_annotations(
     run: RunResult, places: Mapping[str, Place], environ: Mapping[str, str]
 ) -> list[str]:
     """A workflow command for each regression and KPI alert, worst test first: GitHub shows ten of
-    a step.
+    a step. A regression stands at the line that made it; where none is blamed, and for an alert,
+    it is that of the test, which `places` tells.
     """
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
     folder = environ.get("GITHUB_WORKSPACE", "")
     return [
-        _annotation(f"{what}: {test.nodeid}", text, places.get(test.nodeid), folder)
+        _annotation(f"{what}: {test.nodeid}", text, guilty or places.get(test.nodeid), folder)
         for test in sorted(run.tests, key=worst_first)
-        for what, text in _complaints(test, run)
+        for what, text, guilty in _complaints(test, run, folder)
     ]
 
 
-def _complaints(test: TestResult, run: RunResult) -> Iterator[tuple[str, str]]:
+def _complaints(
+    test: TestResult, run: RunResult, folder: str
+) -> Iterator[tuple[str, str, Place | None]]:
     if test.outcome is Outcome.REGRESSED:
-        yield _what(test), render_failure(test, run.against)
+        yield _what(test), render_failure(test, run.against), guilty_place(test, folder)
     for text in render_kpi_alerts(run, test.nodeid):
-        yield "KPI alert", text
+        yield "KPI alert", text, None
 
 
 def _what(test: TestResult) -> str:

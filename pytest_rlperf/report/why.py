@@ -130,6 +130,7 @@ def _cause_as_dict(cause: Cause) -> dict[str, Any]:
         "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
         "compiled": cause.compiled,
         "inlined": [str(function) for function in cause.inlined],
+        "at": None if cause.at is None else cause.at._asdict(),
     }
 
 

@@ -12,7 +12,8 @@ from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.options import Settings
 from pytest_rlperf.report.export import run_as_dict, write_json
 from pytest_rlperf.report.folder import write_report
-from pytest_rlperf.report.github import Place, render_annotations, write_job_summary
+from pytest_rlperf.report.github import render_annotations, write_job_summary
+from pytest_rlperf.report.places import Place
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ from typing import Self
 
 from pytest_rlperf.judge.sources import Module, Place, changed_functions, compiled_into
 from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.why import Cause, Explanation, Source
+from pytest_rlperf.model.why import Cause, Explanation, Source, Spot
+from pytest_rlperf.run.changed_lines import line_to_look_at
 
 MOST_EDITED = 3
 """Named where nobody is blamed."""
@@ -20,6 +21,7 @@ class Sources:
     """The modules of the tree that a test imported, with all that their packages hold."""
 
     modules: Mapping[str, Module]  # head's
+    bases: Mapping[str, Module]
     changed: Mapping[str, frozenset[str]]  # functions, by module
     module_of: Mapping[str, str]  # file, relative to the tree → module
     file_of: Mapping[str, str]
@@ -30,7 +32,7 @@ class Sources:
         heads, bases = _modules(files), _modules(base_files)
         changed = {name: changed_functions(m, bases.get(name)) for name, m in heads.items()}
         short = {name: _relative(file, tree) for name, file in files.items()}
-        return cls(heads, changed, {file: name for name, file in short.items()}, short)
+        return cls(heads, bases, changed, {file: name for name, file in short.items()}, short)
 
     def place(self, function: Function) -> Place | None:
         module = self.module_of.get(function.file)
@@ -38,6 +40,11 @@ class Sources:
 
     def function(self, place: Place) -> Function:
         return Function(self.file_of[place[0]], place[1])
+
+    def spot(self, place: Place) -> Spot | None:
+        module, name = place
+        line = line_to_look_at(self.modules[module], self.bases.get(module), name)
+        return None if line is None else Spot(self.file_of[module], line)
 
 
 def with_sources(
@@ -70,10 +77,11 @@ def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause
         return cause
     changed = place[1] in sources.changed[place[0]]
     source = Source.CHANGED if changed else Source.SAME
-    if not cause.compiled or changed:
-        return replace(cause, source=source)
-    inlined = compiled_into(place, sources.modules, sources.changed, ran)
-    return replace(cause, source=source, inlined=tuple(map(sources.function, inlined)))
+    inlined: list[Place] = []
+    if cause.compiled and not changed:
+        inlined = compiled_into(place, sources.modules, sources.changed, ran)
+    at = sources.spot(inlined[0] if inlined else place)
+    return replace(cause, source=source, inlined=tuple(map(sources.function, inlined)), at=at)
 
 
 def _files(imported: Mapping[str, str]) -> dict[str, Path]:

@@ -59,7 +59,9 @@ def project(workshop: Workshop) -> Project:
 
 @pytest.fixture(scope="module")
 def slower(project: Project) -> Ended:
-    return project.measure("--rlperf-report=report", env=PROFILED)
+    """On GitHub, as far as it knows."""
+    github = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": str(project.folder)}
+    return project.measure("--rlperf-report=report", env={**PROFILED, **github})
 
 
 @pytest.fixture(scope="module")
@@ -92,6 +94,19 @@ def test_the_result_has_the_same_as_data(slower: Ended):
     assert profile["functions"][0]["share"] == pytest.approx(2 / 3, abs=0.01)
     assert profile["change"] == pytest.approx(0.3 / 0.7, abs=0.005)
     assert [each["source_changed"] for each in profile["functions"]] == [False, True]
+
+
+def test_the_annotation_stands_at_the_line_that_made_it_slower(slower: Ended):
+    """Not in the function that takes the time, which is the same: in the one that was edited."""
+    lines = (slower.folder / "lib.py").read_text().splitlines()
+    edited = next(number for number, line in enumerate(lines, start=1) if "600_000" in line)
+    (found,) = [line for line in slower.text.splitlines() if line.startswith("::error ")]
+    title = "title=Slower%3A tests/test_perf.py%3A%3Atest_learn"
+    assert found.startswith(f"::error file=lib.py,line={edited},{title}::REGRESSED")
+    assert slower.test("test_learn")["profile"]["functions"][1]["at"] == {
+        "file": "lib.py",
+        "line": edited,
+    }
 
 
 def test_the_report_tells_it_too(slower: Ended):

@@ -9,13 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
+from pytest_rlperf.model.profile import Function
 from pytest_rlperf.model.verdict import Outcome, Severity
-from pytest_rlperf.report.github import (
-    SUMMARY_BYTES,
-    Place,
-    render_annotations,
-    write_job_summary,
-)
+from pytest_rlperf.model.why import Cause, Count, Explanation, Spot
+from pytest_rlperf.report.github import SUMMARY_BYTES, render_annotations, write_job_summary
+from pytest_rlperf.report.places import Place
 from tests.factories import a_test, block, examples, run_result, verdict
 
 ON_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/home/runner/work/lib"}
@@ -37,6 +35,17 @@ def test_a_regression_is_annotated_where_the_test_is_written():
         "allowed +5.0 %25%0A  why: 100 %25 sure%0A"
     )
     assert found.endswith("%0A  repeat: pytest --rlperf test_a.py::test_a")
+
+
+def test_a_regression_whose_cause_is_known_is_annotated_there():
+    at = Spot("lib/ring.py", 31)
+    cause = Cause(Function("lib/ring.py", "push"), 1.0, 5.0, Count(1, 1, True), 2.0, at=at)
+    place = Place(Path("/home/runner/work/lib/tests/test_a.py"), 12)
+    test = slower(explanation=Explanation((cause,)))
+    (found,) = render_annotations(run_result(test), {test.nodeid: place}, ON_GITHUB)
+    assert found.startswith(
+        "::error file=lib/ring.py,line=31,title=Slower%3A test_a.py%3A%3Atest_a"
+    )
 
 
 def test_a_kpi_alert_is_annotated_too_after_a_regression_of_the_same_test():

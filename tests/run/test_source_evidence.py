@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.why import Cause, Count, Explanation, Source
+from pytest_rlperf.model.why import Cause, Count, Explanation, Source, Spot
 from pytest_rlperf.run.source_evidence import Sources, with_sources
 
 KERNELS = "def best(q):\n    return max(q)\n\ndef train(q):\n    return best(q)\n"
@@ -44,7 +44,17 @@ def test_a_function_whose_source_is_the_same_is_marked_so(sources: Sources):
 
 
 def test_of_a_librarys_function_nothing_is_known(sources: Sources):
-    assert judged(sources, cause(Function("copy.py", "deepcopy"))).source is Source.UNKNOWN
+    found = judged(sources, cause(Function("copy.py", "deepcopy")))
+    assert (found.source, found.at) == (Source.UNKNOWN, None)
+
+
+@pytest.mark.parametrize(
+    ("one", "line"), [(cause(BEST), 2), (cause(TRAIN), 4), (cause(TRAIN, compiled=True), 2)]
+)
+def test_the_line_to_look_at_is_the_one_that_changed_or_where_the_function_begins(
+    sources: Sources, one: Cause, line: int
+):
+    assert judged(sources, one).at == Spot("lib/kernels.py", line)
 
 
 def test_a_compiled_function_names_what_changed_inside_it(sources: Sources):

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source
+from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source, Spot
 
 Row = dict[str, Any]
 SOURCES = {True: Source.CHANGED, False: Source.SAME, None: Source.UNKNOWN}
@@ -34,6 +34,7 @@ def _cause(row: Row) -> Cause:
         source=SOURCES[row["source_changed"]],
         compiled=row["compiled"],
         inlined=tuple(map(_function, row["inlined"])),
+        at=None if row.get("at") is None else Spot(**row["at"]),  # older results have none
     )
 
 
