@@ -54,6 +54,7 @@ def checked_url(url: str, name: str) -> str:
     try:
         parts = urllib.parse.urlsplit(url)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        (parts.hostname or "").encode("idna")  # as it is looked up; "a..b" is no name
     except ValueError:  # a port that is no number
         fits = False
     if not fits or not url.isascii() or not url.isprintable() or " " in url:

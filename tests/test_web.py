@@ -97,7 +97,8 @@ def test_a_server_that_never_answers_is_given_up():
 
 @pytest.mark.parametrize(
     "url", ["", "hooks.example/secret", "ftp://host/secret", "https://", "https://a b/secret",
-            "https://host:port/secret", "https://höst/secret", "https://host/secret\n"],
+            "https://a..b/secret", f"https://{'a' * 64}.b/secret", "https://host:port/secret",
+            "https://höst/secret", "https://host/secret\n"],
 )  # fmt: skip
 def test_what_is_no_address_is_refused_without_showing_it(url: str):
     with pytest.raises(UsageError) as caught:
