@@ -52,6 +52,6 @@ def _remove(hook: Hook) -> str:
         raise UsageError(f"{hook.path} is a hook of your own; nothing was removed.")
     if not hook.path.exists():
         return f"there is no hook at {hook.path}"
-    hook.path.unlink()
+    hook.remove()
     back = hook.put_back()
     return f"removed {hook.path}" + ("" if back is None else f"; {back} is in its place again")

@@ -1,6 +1,8 @@
 """The hook of a repository: where it is, whose it is, and what is kept beside it."""
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -22,25 +24,26 @@ class Hook:
     @property
     def is_somebodys(self) -> bool:
         """Whether there is one that this command did not write."""
-        if self.path.is_symlink():
+        if self.path.is_symlink() or self.path.is_dir():
             return True  # what it leads to may be shared
         return self.path.exists() and MARK not in self.path.read_bytes().decode("utf-8", "replace")
 
     def write(self, script: str) -> None:
-        try:
+        with self._changing():
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self.path, script)
             self.path.chmod(MODE)
-        except OSError as error:
-            raise UsageError(
-                f"{self.path} cannot be written ({error.strerror}); make its folder writable."
-            ) from None
+
+    def remove(self) -> None:
+        with self._changing():
+            self.path.unlink()
 
     def set_aside(self) -> str:
         """A name that nothing has yet, so that no second `--force` loses the first hook."""
         names = (f"{NAME}{ASIDE}{'' if n == 1 else f'-{n}'}" for n in count(1))
         free = next(name for name in names if not os.path.lexists(self.path.with_name(name)))
-        self.path.rename(self.path.with_name(free))
+        with self._changing():
+            self.path.rename(self.path.with_name(free))
         return free
 
     def put_back(self) -> str | None:
@@ -48,8 +51,18 @@ class Hook:
         kept = self.path.with_name(f"{NAME}{ASIDE}")
         if not os.path.lexists(kept):
             return None
-        kept.rename(self.path)
+        with self._changing():
+            kept.rename(self.path)
         return kept.name
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise UsageError(
+                f"{self.path} cannot be written ({error.strerror}); make its folder writable."
+            ) from None
 
 
 def hook_of(folder: Path) -> Hook:

@@ -121,6 +121,35 @@ def test_a_link_is_somebodys_and_what_it_leads_to_is_not_touched(repository: Pat
     assert not hook(repository).is_symlink()
 
 
+def test_a_folder_in_the_place_of_a_hook_is_somebodys(repository: Path):
+    hook(repository).mkdir()
+    assert main(["install-hook"]) == 4
+    assert main(["install-hook", "--force"]) == 0
+    assert hook(repository).with_name("pre-push.before-rlperf").is_dir()
+
+
+@pytest.mark.parametrize(("present", "word"), [(MINE, "--force"), ("", "--remove")])
+def test_hooks_that_may_not_be_changed_are_told_in_one_sentence(
+    repository: Path,
+    present: str,
+    word: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+):
+    main(["install-hook"])
+    if present:
+        hook(repository).write_text(present)
+
+    def refuse(*_: object) -> None:
+        raise PermissionError(13, "Permission denied")
+
+    for name in ("rename", "unlink"):  # no mode of a folder keeps root out
+        monkeypatch.setattr(Path, name, refuse)
+    assert main(["install-hook", word]) == 4
+    said = f"{hook(repository)} cannot be written (Permission denied); make its folder writable."
+    assert capsys.readouterr().err == f"rlperf: {said}\n"
+
+
 def test_remove_takes_the_hook_away(repository: Path, capsys: pytest.CaptureFixture[str]):
     main(["install-hook"])
     capsys.readouterr()
