@@ -239,6 +239,21 @@ def test_jobs_pin_the_actions_that_our_own_do_and_have_the_same_permissions(fold
         assert yaml.safe_load(text)["permissions"] == {}
 
 
+def test_the_main_branch_is_recorded_once_a_week_too_with_more_time(folder: Path):
+    cli.main(["init"])
+    workflow = yaml.safe_load((folder / init.WORKFLOW).read_text())
+    (when,) = workflow[True]["schedule"]
+    minute, hour, *days, weekday = when["cron"].split()
+    assert (days, minute.isdecimal(), hour.isdecimal()) == (["*", "*"], True, True)
+    assert weekday.isdecimal()
+    record = workflow["jobs"]["record"]
+    assert record["if"] == "github.event_name != 'pull_request'"
+    budget = record["steps"][-1]["with"]["budget"]
+    (seconds,) = re.findall(r"'schedule' && '(\d+)' \|\| ''", budget)
+    assert float(TABLE["rlperf_budget"]) < int(seconds)
+    assert int(seconds) < 60 * record["timeout-minutes"]
+
+
 def test_the_action_is_a_copy_of_our_own(folder: Path):
     cli.main(["init"])
     assert (folder / init.ACTION).read_text() == (OWN / init.ACTION).read_text()

@@ -24,6 +24,8 @@ on:
   pull_request:
   push:
     branches: ["<branch>"]
+  schedule:
+    - cron: "17 3 * * 1" # a full run every week, also where nothing was pushed
 
 permissions: {{}}
 
@@ -52,7 +54,7 @@ jobs:
 
   record:
     name: History and baselines of the main branch
-    if: github.event_name == 'push'
+    if: github.event_name != 'pull_request'
     runs-on: ubuntu-latest
     timeout-minutes: 40
     permissions:
@@ -67,6 +69,8 @@ jobs:
         with:
           task: record
           arguments: tests/perf
+          # Without one it is that of your settings.
+          budget: ${{{{ github.event_name == 'schedule' && '1800' || '' }}}}
 """
 
 COMMENT_WORKFLOW = f"""\
