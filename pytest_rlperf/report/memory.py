@@ -145,5 +145,5 @@ def _lines(sites: Sequence[Site]) -> str:
 
 def _named(sizes: Sequence[tuple[str, int]]) -> str:
     more = len(sizes) - LISTED
-    named = ", ".join(f"{name} {format_bytes(size)}" for name, size in sizes[:LISTED])
+    named = ", ".join(f"{name} ({format_bytes(size)})" for name, size in sizes[:LISTED])
     return named + (f" and {more} more" if more > 0 else "")
