@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.history import DATA_BRANCH
 from pytest_rlperf.model.memory import Limits
 from pytest_rlperf.model.memory_limits import parse_limit
 from pytest_rlperf.model.profile_wish import ProfileWish
@@ -37,6 +38,7 @@ INI = {
     "rlperf_profile": "when to profile, as --rlperf-profile; off: never",
     "rlperf_json": "file for the result, as --rlperf-json",
     "rlperf_report": "folder for the report, as --rlperf-report",
+    "rlperf_history": f"branch whose history the report shows (default: {DATA_BRANCH})",
     "rlperf_build": "shell command that builds a tree whose package is compiled",
     "rlperf_mpi_launcher": "program that starts the ranks of MPI tests, or its command line with "
     "{nprocs} (default: mpiexec)",
@@ -88,6 +90,7 @@ class Settings:
     limits: Limits  # of memory
     json: Path | None
     report: Path | None
+    history: str  # the branch that the report reads
     build: str | None
 
 
@@ -225,6 +228,7 @@ def read_settings(config: pytest.Config) -> Settings:
         limits=_limits(config),
         json=None if json_file is None else checked_file(here / json_file),
         report=None if report is None else checked_folder(here / report),
+        history=config.getini("rlperf_history") or DATA_BRANCH,
         build=config.getini("rlperf_build") or None,
     )
 

@@ -2,9 +2,14 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from typing import Any
 
+from pytest_rlperf.commands.history.place import add_place, place_of
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.trend import History
 from pytest_rlperf.report.folder import write_report
+from pytest_rlperf.run.past import history_of, history_on
+from pytest_rlperf.store.history_branch import NAME
 from pytest_rlperf.store.read_back.run import read_run
 
 FOLDER = Path("rlperf-report")
@@ -15,16 +20,26 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", type=Path, default=FOLDER, help=f"where (default: {FOLDER})"
     )
+    add_place(parser, "--fetch", "fetch that branch from this remote first, such as origin")
+    parser.set_defaults(branch=None)  # to tell a branch that was asked for from one that is tried
 
 
 def run(arguments: Namespace) -> int:
     folder: Path = arguments.out
     found, content = read_run(arguments.result)
     try:
-        write_report(folder, found, content, notices=())
+        write_report(folder, found, content, (), _history(arguments, content))
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written ({error.strerror}); name another folder with --out."
         ) from None
     print(folder / "report.html")
     return 0
+
+
+def _history(arguments: Namespace, content: dict[str, Any]) -> History | None:
+    """One that was asked for has to be there."""
+    if arguments.branch is arguments.file is arguments.remote is None:
+        return history_on(Path.cwd(), NAME, content)
+    arguments.branch = arguments.branch or NAME
+    return history_of(place_of(arguments).read(), content)

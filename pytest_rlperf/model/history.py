@@ -3,6 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+DATA_BRANCH = "rlperf-data"
+"""That holds it, unless another is named."""
+
 
 @dataclass(frozen=True, slots=True)
 class PastMetric:

@@ -87,3 +87,12 @@ class Flaky:
     steal: float  # in the typical run
     drift: float | None  # from the first slice to the last, where that is so in most runs
     causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that a history says."""
+
+    trends: tuple[Trend, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
+    troubles: tuple[str, ...] = ()  # a sentence for each line that could not be read

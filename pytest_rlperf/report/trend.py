@@ -6,8 +6,8 @@ from typing import Any
 
 from pytest_rlperf.launch.revision import SHORT
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.trend import ChangePoint, Creep, Flaky, Recent, Signal, Trend
-from pytest_rlperf.report.columns import aligned
+from pytest_rlperf.model.trend import ChangePoint, Creep, Flaky, Signal, Trend
+from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.escape import code
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.sparkline import sparkline
@@ -25,6 +25,7 @@ GROUNDS = {
     Signal.CLOCK: "plain times",
 }
 TITLES = ["trend", "last 3 against earlier", "points", "rests on", "metric", "test"]
+FLAKIEST = "flakiest, over the last runs"
 FLAKY_TITLES = ["undecided", "interval", "allowed", "steal", "cause", "test"]
 PLAIN_TIMES = (
     "plain times were taken in different hours, in which the same code differs by tens of percent: "
@@ -45,23 +46,22 @@ LEFT_OUT = (
 
 def render_trends(trends: Sequence[Trend], flaky: Sequence[Flaky]) -> list[str]:
     """For a terminal."""
-    lines = aligned([TITLES, *map(_row, trends)])
-    lines += ["", *_findings(trends)]
+    lines = aligned(trend_rows(trends))
+    lines += ["", *render_findings(trends)]
     if flaky:
-        lines += ["", "flakiest, over the last runs:"]
-        lines += aligned([FLAKY_TITLES, *map(_flaky_row, flaky)])
-    if notes := list(_notes(trends)):
+        lines += ["", f"{FLAKIEST}:", *aligned(flaky_rows(flaky))]
+    if notes := list(trend_notes(trends)):
         lines += ["", *(f"note: {note}" for note in notes)]
     return lines
 
 
 def render_trends_markdown(trends: Sequence[Trend], flaky: Sequence[Flaky]) -> list[str]:
     lines = _markdown(TITLES, [[*_row(trend)[:-1], code(trend.nodeid)] for trend in trends])
-    lines += ["", *(f"- {line}" for line in _findings(trends, code))]
+    lines += ["", *(f"- {line}" for line in render_findings(trends, code))]
     if flaky:
         rows = [[*_flaky_row(test)[:-1], code(test.nodeid)] for test in flaky]
         lines += ["", *_markdown(FLAKY_TITLES, rows)]
-    return [*lines, "", *_notes(trends)]
+    return [*lines, "", *trend_notes(trends)]
 
 
 def trends_as_dict(
@@ -79,10 +79,18 @@ def _markdown(titles: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]
     return [f"| {' | '.join(row)} |" for row in (titles, ["---"] * len(titles), *rows)]
 
 
+def trend_rows(trends: Sequence[Trend]) -> Rows:
+    return [TITLES, *map(_row, trends)] if trends else []
+
+
+def flaky_rows(flaky: Sequence[Flaky]) -> Rows:
+    return [FLAKY_TITLES, *map(_flaky_row, flaky)] if flaky else []
+
+
 def _row(trend: Trend) -> list[str]:
     return [
         sparkline([point.level for point in trend.points]),
-        _recent(trend.recent, len(trend.points)),
+        render_recent(trend),
         str(len(trend.points)),
         GROUNDS[trend.signal],
         trend.metric,
@@ -90,9 +98,10 @@ def _row(trend: Trend) -> list[str]:
     ]
 
 
-def _recent(recent: Recent | None, points: int) -> str:
+def render_recent(trend: Trend) -> str:
+    recent = trend.recent
     if recent is None:
-        return f"too few to tell ({points})"
+        return f"too few to tell ({len(trend.points)})"
     change = format_percent(recent.change)
     if recent.interval is None:
         return f"{change} (no claim)"
@@ -113,7 +122,7 @@ def _flaky_row(test: Flaky) -> list[str]:
 # -- findings -----------------------------------------------------------------------------------
 
 
-def _findings(trends: Sequence[Trend], name: Name = str) -> list[str]:
+def render_findings(trends: Sequence[Trend], name: Name = str) -> list[str]:
     """Creep first, since nothing else tells of it; then changes, the newest first."""
     creeps = [
         f"CREEP: {_subject(trend, name)} {render_creep(trend.creep)}"
@@ -152,7 +161,8 @@ def render_creep(creep: Creep) -> str:
     )
 
 
-def _notes(trends: Sequence[Trend]) -> Iterator[str]:
+def trend_notes(trends: Sequence[Trend]) -> Iterator[str]:
+    """What to know about them."""
     if any(trend.signal is Signal.CLOCK for trend in trends):
         yield PLAIN_TIMES
     if any(trend.changes is None for trend in trends):

@@ -141,7 +141,9 @@ class MeasuringSession:
         session.exitstatus = code
         if self._run is not None:
             said = self._notices
-            self._published = publish(self._run, code, said, self._settings, session.items)
+            self._published = publish(
+                self._run, code, said, self._settings, session.items, self._config.rootpath
+            )
             if code == pytest.ExitCode.OK and not self._published.complete:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -14,6 +14,7 @@ from pytest_rlperf.report.export import run_as_dict, write_json
 from pytest_rlperf.report.folder import write_report
 from pytest_rlperf.report.github import render_annotations, write_job_summary
 from pytest_rlperf.report.places import Place
+from pytest_rlperf.run.past import history_on
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,12 +32,15 @@ def publish(
     notices: Sequence[str],
     settings: Settings,
     items: Iterable[pytest.Item],
+    root: Path,
 ) -> Published:
     """A file that cannot be written does not take the others with it, nor what was measured."""
     content = run_as_dict(run, exit_code)
+    past = None if settings.report is None else history_on(root, settings.history, content)
+    report = partial(write_report, run=run, content=content, notices=notices, history=past)
     tried = (
         _problem(settings.json, partial(write_json, content=content)),
-        _problem(settings.report, partial(write_report, run=run, content=content, notices=notices)),
+        _problem(settings.report, report),
     )
     problems = [problem for problem in tried if problem is not None]
     summary = write_job_summary(run, notices, os.environ)

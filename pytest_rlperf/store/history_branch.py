@@ -9,13 +9,13 @@ from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.launch.revision import SHORT
-from pytest_rlperf.model.history import PastTest
+from pytest_rlperf.model.history import DATA_BRANCH, PastTest
 from pytest_rlperf.store.data_branch import DataBranch, Files
 from pytest_rlperf.store.history_file import Kept
 from pytest_rlperf.store.history_line import Past, line_of, read_history
 from pytest_rlperf.store.json_lines import ASIDE, joined, split_lines
 
-NAME = "rlperf-data"
+NAME = DATA_BRANCH
 FOLDER = "history"
 ENDING = ".jsonl"
 REMOTE = "origin"

@@ -7,6 +7,7 @@ import pytest
 
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.report.page.document import render_page
+from tests.sample_history import HISTORY
 from tests.sample_runs import EVERYTHING, many_tests
 
 from .chromium import Connection, Page, running
@@ -33,7 +34,8 @@ def reports(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def _written(folder: Path, name: str, run: RunResult) -> str:
     file = folder / name
-    file.write_text(render_page(run, ["head imported lib from elsewhere"]), encoding="utf-8")
+    page = render_page(run, ["head imported lib from elsewhere"], history=HISTORY)
+    file.write_text(page, encoding="utf-8")
     return file.as_uri()
 
 

@@ -8,11 +8,17 @@ import pytest
 from pytest_rlperf.cli import main
 from pytest_rlperf.report.export import run_as_dict, write_json
 from pytest_rlperf.report.folder import write_report
-from tests.sample_runs import EVERYTHING
+from pytest_rlperf.store.history_branch import HistoryBranch
+from pytest_rlperf.store.history_file import HistoryFile
+from tests.launch.repositories import new_repository
+from tests.sample_history import PAST
+from tests.sample_runs import EVERYTHING, SLOWER
 
 
 @pytest.fixture
-def result(tmp_path: Path) -> Path:
+def result(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """In a folder that is in no repository, so that there is no history."""
+    monkeypatch.chdir(tmp_path)
     path = tmp_path / "result.json"
     write_json(path, run_as_dict(EVERYTHING, 1))
     return path
@@ -32,10 +38,7 @@ def test_all_three_files_are_those_that_the_run_would_have_written(
     ]
 
 
-def test_without_a_folder_it_is_written_into_one_of_its_own(
-    result: Path, monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.chdir(result.parent)
+def test_without_a_folder_it_is_written_into_one_of_its_own(result: Path):
     assert main(["report", "result.json"]) == 0
     written = result.parent / "rlperf-report" / "report.json"
     assert json.loads(written.read_text()) == json.loads(result.read_text())
@@ -48,6 +51,41 @@ def test_a_file_that_is_none_of_ours_is_refused_and_nothing_is_written(
     assert main(["report", str(tmp_path / "other.json"), "--out", str(tmp_path / "out")]) == 4
     assert "is no result of this plugin" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
+
+
+def test_the_page_has_the_trends_of_the_history_that_is_named(result: Path):
+    HistoryFile(Path("history.jsonl")).append(PAST)
+    assert main(["report", "result.json"]) == 0
+    without = Path("rlperf-report/report.html").read_text(encoding="utf-8")
+    assert main(["report", "result.json", "--file", "history.jsonl"]) == 0
+    page = Path("rlperf-report/report.html").read_text(encoding="utf-8")
+    assert "CREEP: " not in without
+    assert f"CREEP: {SLOWER.nodeid} +" in page
+
+
+def test_the_history_of_the_repository_is_shown_without_being_asked_for(
+    result: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.chdir(new_repository(result.parent / "repository", {"lib.py": ""}))
+    HistoryBranch(Path.cwd()).append(PAST)
+    assert main(["report", str(result)]) == 0
+    assert f"CREEP: {SLOWER.nodeid} +" in Path("rlperf-report/report.html").read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--file", "nothing.jsonl"), "the history nothing.jsonl cannot be read (No such file"),
+        (("--branch", "other"), "git finds no repository at "),
+        (("--file", "a", "--fetch", "origin"), "--file has no remote; keep"),
+    ],
+)
+def test_a_history_that_was_asked_for_has_to_be_there(
+    result: Path, words: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+):
+    assert main(["report", "result.json", *words]) == 4
+    assert capsys.readouterr().err.startswith(f"rlperf: {said}")
+    assert not Path("rlperf-report").exists()
 
 
 def test_a_folder_that_is_a_file_is_named(result: Path, capsys: pytest.CaptureFixture[str]):

@@ -68,6 +68,9 @@ TESTED: Mapping[str, str] = {
     "test_a_slower_commit_is_stopped_and_the_tests_left_out_are_named",
     "rlperf report": REPORTED,
     "rlperf report RESULT.json --out DIR": REPORTED,
+    "rlperf report RESULT.json --file history.jsonl": (
+        f"{COMMANDS}/test_report.py::test_the_page_has_the_trends_of_the_history_that_is_named"
+    ),
     "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
     "python -m rl_impls compare": f"{AGENTS}/test_compare_command.py::"
     "test_the_table_has_a_line_for_each",

@@ -44,7 +44,7 @@ def _compare(arguments: Namespace) -> int:
 
 
 def _record(arguments: Namespace) -> int:
-    return record(_wishes(arguments), arguments.branch or NAME)
+    return record(_wishes(arguments))
 
 
 def _keep(arguments: Namespace) -> int:
@@ -54,7 +54,11 @@ def _keep(arguments: Namespace) -> int:
 
 def _wishes(arguments: Namespace) -> Wishes:
     return Wishes.of(
-        _report(arguments), arguments.against, arguments.budget, arguments.arguments or ""
+        _report(arguments),
+        arguments.against,
+        arguments.budget,
+        arguments.arguments or "",
+        arguments.branch,
     )
 
 

@@ -12,6 +12,7 @@ from pytest_rlperf.commands.comment.event import NUMBER_FILE, pull_request_numbe
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import parse_seconds
 from pytest_rlperf.store.baseline_branch import FOLDER, BaselineBranch
+from pytest_rlperf.store.history_branch import NAME
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,17 @@ class Wishes:
     against: str | None
     budget_s: float | None
     arguments: tuple[str, ...]
+    branch: str = NAME  # that keeps data
 
     @classmethod
-    def of(cls, report: Path, against: str | None, budget: str | None, arguments: str) -> Self:
+    def of(
+        cls,
+        report: Path,
+        against: str | None,
+        budget: str | None,
+        arguments: str,
+        branch: str | None,
+    ) -> Self:
         try:
             words = tuple(shlex.split(arguments))
         except ValueError as error:
@@ -33,7 +42,7 @@ class Wishes:
                 "quotes."
             ) from None
         seconds = parse_seconds(budget, "--budget") if budget else None
-        return cls(report, against or None, seconds, words)
+        return cls(report, against or None, seconds, words, branch or NAME)
 
 
 def compare(wishes: Wishes, environ: Mapping[str, str]) -> int:
@@ -48,12 +57,12 @@ def compare(wishes: Wishes, environ: Mapping[str, str]) -> int:
     return run_pytest(pytest_words(wishes, f"--rlperf-against={against}"))
 
 
-def record(wishes: Wishes, branch: str) -> int:
+def record(wishes: Wishes) -> int:
     """pytest's exit code. The baselines of the data branch are laid beside the report, and renewed
     there unless something regressed.
     """
     baselines = wishes.report / FOLDER
-    BaselineBranch(Path.cwd(), branch).lay_out(baselines)
+    BaselineBranch(Path.cwd(), wishes.branch).lay_out(baselines)
     return run_pytest(pytest_words(wishes, "--rlperf-save=main", f"--rlperf-baselines={baselines}"))
 
 
@@ -71,6 +80,7 @@ def pytest_words(wishes: Wishes, *partner: str) -> list[str]:
     return [
         *("--rlperf", *partner, f"--rlperf-report={wishes.report}"),
         *([] if wishes.budget_s is None else [f"--rlperf-budget={wishes.budget_s:g}"]),
+        *([] if wishes.branch == NAME else ["-o", f"rlperf_history={wishes.branch}"]),
         *wishes.arguments,
     ]
 

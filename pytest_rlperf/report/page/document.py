@@ -7,6 +7,7 @@ from importlib import resources
 
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.trend import History
 from pytest_rlperf.model.verdict import WORST_FIRST
 from pytest_rlperf.report.headline import INTERRUPTED, render_head, render_verdict
 from pytest_rlperf.report.kpis import render_kpi_title
@@ -27,7 +28,10 @@ LEAST_REACH = 0.1
 
 
 def render_page(
-    run: RunResult, notices: Sequence[str] = (), flames: Mapping[str, Flame] | None = None
+    run: RunResult,
+    notices: Sequence[str] = (),
+    flames: Mapping[str, Flame] | None = None,
+    history: History | None = None,
 ) -> str:
     style, script = (_own_file(name) for name in ("style.css", "script.js"))
     title = _title(run)
@@ -43,7 +47,7 @@ def render_page(
         element("style", Markup(style)),
     )
     content = _proof(run) if run.proof is not None else _tests(run, flames or {})
-    sections = [] if run.proof is not None else render_sections(run, notices)
+    sections = [] if run.proof is not None else render_sections(run, notices, history)
     body = element(
         "body",
         element("a", "Skip to the tests", href="#tests", class_="skip"),

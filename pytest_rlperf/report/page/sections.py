@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.scaling import ScalingTable
+from pytest_rlperf.model.trend import History
 from pytest_rlperf.report.advice import render_advice
 from pytest_rlperf.report.categories import category_rows
 from pytest_rlperf.report.facts import fact_rows
@@ -14,6 +15,7 @@ from pytest_rlperf.report.page.charts.quantities import PLAIN
 from pytest_rlperf.report.page.figures import overview
 from pytest_rlperf.report.page.markup import Child, Markup, element, together
 from pytest_rlperf.report.page.tables import bullets, facts, table, titled
+from pytest_rlperf.report.page.trend_part import trend_part
 from pytest_rlperf.report.scaling import render_scaling_title, scaling_rows
 from pytest_rlperf.report.terminal import render_vanished
 
@@ -34,10 +36,13 @@ class Section:
         return element("section", heading, self.content, id=self.name)
 
 
-def render_sections(run: RunResult, notices: Sequence[str]) -> list[Section]:
+def render_sections(
+    run: RunResult, notices: Sequence[str], history: History | None
+) -> list[Section]:
     vanished = map(render_vanished, run.vanished)
     found: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", overview(run)),
+        "trends": ("Trends", None if history is None else trend_part(run, history)),
         "kpis": ("KPIs", _kpis(run)),
         "scaling": ("Scaling", [_scaling(each) for each in run.scaling]),
         "categories": ("Categories", table(category_rows(run), "The run by category")),

@@ -73,6 +73,12 @@ def test_what_cannot_be_asked_for_is_one_sentence(
     assert asked == []
 
 
+def test_the_report_reads_the_history_of_the_branch_that_is_named(asked: list[list[str]]):
+    for task in (["compare", "--against=v1"], ["record"]):
+        main(["ci", *task, "--branch=other-data"])
+        assert asked.pop()[-2:] == ["-o", "rlperf_history=other-data"]
+
+
 def test_the_main_branch_is_saved_beside_the_report(asked: list[list[str]]):
     assert main(["ci", "record"]) == 1
     assert asked[0][1:] == [

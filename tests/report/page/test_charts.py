@@ -6,7 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.model.trend import ChangePoint, Creep, Signal, Trend, TrendPoint
 from pytest_rlperf.model.verdict import Interval
+from pytest_rlperf.report.page.charts.commits import commits_chart
 from pytest_rlperf.report.page.charts.curves import POINTS, Curve, curves_chart, thinned
 from pytest_rlperf.report.page.charts.drawing import WIDTH
 from pytest_rlperf.report.page.charts.intervals import Row, interval_chart, strip
@@ -34,6 +36,26 @@ def xs(found: Parsed) -> list[float]:
     ]
 
 
+def a_trend(levels: list[float], index: int | None, creeps: bool = False) -> Trend:
+    """With a change at `index`; the last run failed where it rose."""
+    points = tuple(
+        TrendPoint(f"{i:040x}", "2030-01-01", 1e6, level, "regressed" if level > 0.25 else "")
+        for i, level in enumerate(levels)
+    )
+    change = Interval(0.1, 0.05, 0.15)
+    first, last = points[0].commit, points[-1].commit
+    return Trend(
+        "t.py::t",
+        None,
+        "time",
+        "ns",
+        Signal.REFERENCE,
+        points,
+        changes=() if index is None else (ChangePoint(first, last, index, change),),
+        creep=Creep(first, last, len(points) - 1, change, 0.05) if creeps else None,
+    )
+
+
 def assert_within(chart: str) -> None:
     found = parsed(chart)
     assert xs(found)
@@ -59,6 +81,34 @@ def test_both_sides_are_drawn_within_the_picture(head: list[float], base: list[f
 @given(st.lists(st.tuples(sizes, sizes), min_size=2, max_size=200), st.booleans())
 def test_curves_are_drawn_within_the_picture(points: list[tuple[float, float]], log: bool):
     assert_within(curves_chart("a", [Curve("head", "head", points)], PLAIN, BYTES, log=log))
+
+
+@examples
+@given(st.lists(changes, min_size=2, max_size=150), st.integers(1, 149), st.booleans())
+def test_the_course_of_a_test_is_drawn_within_the_picture(
+    levels: list[float], index: int, creeps: bool
+):
+    assert_within(commits_chart("a", a_trend(levels, index % len(levels), creeps)))
+
+
+def test_a_change_is_marked_between_the_two_levels():
+    found = parsed(commits_chart("a", a_trend([0.0, 0.0, 0.2, 0.2], 2)))
+    points = [float(p.split(",")[0]) for p in found.values("points")[0].split()]
+    (mark,) = [each["d"] for each in found.all("path") if each["class"] == "threshold"]
+    assert points[1] < float(re.findall(r"M([\d.]+) ", str(mark))[0]) < points[2]
+
+
+def test_runs_that_failed_and_creep_stand_out():
+    chart = commits_chart("a", a_trend([0.0, 0.1, 0.2, 0.3], None, creeps=True))
+    kinds = parsed(chart).values("class")
+    assert kinds.count("dots run accent regressed") == 1
+    assert kinds.count("whisker accent regressed") == 1
+    assert "dots run accent regressed" not in commits_chart("a", a_trend([0.0, 0.0], None))
+
+
+def test_only_the_newest_commits_are_drawn():
+    (path,) = parsed(commits_chart("a", a_trend([0.0] * 140, 10))).values("points")
+    assert len(path.split()) == 100
 
 
 def test_zero_what_is_allowed_and_the_change_stand_in_their_order():

@@ -14,12 +14,14 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.model.result import Failure, RunResult
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.trend import History
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.report.page.anchors import anchor
 from pytest_rlperf.report.page.document import render_page
 from pytest_rlperf.report.page.figures import INSTALL
 from pytest_rlperf.report.page.flames import ROOM_BYTES, Flame, load_flames
 from tests.factories import a_test, examples, run_result, verdict
+from tests.sample_history import HISTORY
 from tests.sample_runs import BROKEN, EVERYTHING, RANKS, SAME, SLOWER, UNSURE, WHY, many_tests
 
 from .parsed import Parsed, parsed
@@ -29,7 +31,8 @@ LARGEST_BYTES = 5_000_000
 
 @pytest.fixture(scope="module")
 def whole() -> Parsed:
-    return parsed(render_page(EVERYTHING, ["head imported lib from elsewhere"]))
+    notices = ["head imported lib from elsewhere"]
+    return parsed(render_page(EVERYTHING, notices, history=HISTORY))
 
 
 def test_the_verdict_comes_first(whole: Parsed):
@@ -174,7 +177,10 @@ def test_without_matplotlib_the_page_says_what_to_install(monkeypatch: pytest.Mo
 
 
 def test_hundreds_of_tests_stay_below_the_largest_size():
-    page = render_page(many_tests(500)).encode()
+    run = many_tests(500)
+    longest = max(HISTORY.trends, key=lambda trend: len(trend.points))
+    past = tuple(replace(longest, nodeid=test.nodeid) for test in run.tests)
+    page = render_page(run, history=History(past)).encode()
     assert len(page) < LARGEST_BYTES
     assert parsed(page.decode()).values("data-outcome").count("regressed") == 20
 
