@@ -129,6 +129,25 @@ def test_without_script_all_is_there_to_be_read(page: Page, report: str):
     assert page.count(f"#{anchor(SAME.nodeid)} .body") == 1
 
 
+READ_BY_NAME = frozenset({"button", "checkbox", "heading", "image", "link", "searchbox", "table"})
+
+
+def test_a_screen_reader_has_a_name_for_all_that_it_stops_at(page: Page, report: str):
+    """In the tree that the browser hands to one."""
+    page.open(report)
+    page.value("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    page.call("Accessibility.enable")
+    nodes = page.call("Accessibility.getFullAXTree")["nodes"]
+    read = [
+        (node["role"]["value"], node["name"]["value"].strip())
+        for node in nodes
+        if not node["ignored"] and "name" in node
+    ]
+    assert {role for role, _ in read} >= {*READ_BY_NAME, "banner", "main", "navigation", "status"}
+    assert [role for role, name in read if role in READ_BY_NAME and not name] == []
+    assert [name for _, name in read if "▁" in name] == []
+
+
 @pytest.mark.parametrize("dark", [False, True])
 @pytest.mark.parametrize("width", [PHONE, 700, DESKTOP])
 def test_nothing_is_wider_than_the_screen(page: Page, report: str, width: int, dark: bool):
