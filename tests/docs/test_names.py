@@ -15,11 +15,11 @@ FIXTURES = frozenset({"rlperf_memory", "rlperf_mpi", "rlperf_size"})
 FOLDER = re.compile(r"`((?:tests|pytest_rlperf|rl_impls)/[\w./]+)`")
 QUIET = Facts(
     cores=0, sees_delay=False, smt=True, governor="powersave", turbo=True, quota_cores=0.5,
-    steal=0.3, load=9.0, drift=0.5, git=False,
+    steal=0.3, load=9.0, drift=0.5, git=False, fixed_addresses=False,
 )  # fmt: skip
 LONELY = Facts(
     cores=1, sees_delay=True, smt=False, governor=None, turbo=None, quota_cores=None,
-    steal=0.0, load=0.0, drift=0.0, git=True,
+    steal=0.0, load=0.0, drift=0.0, git=True, fixed_addresses=True,
 )  # fmt: skip
 
 
