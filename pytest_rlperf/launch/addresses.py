@@ -48,4 +48,4 @@ def _personality() -> Callable[[int], int]:
 
     libc = ctypes.CDLL(None)
     libc.personality.argtypes = [ctypes.c_ulong]
-    return libc.personality  # type: ignore[no-any-return]
+    return libc.personality
