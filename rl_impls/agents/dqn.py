@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Final
@@ -80,6 +81,7 @@ class DQN(DeepAgent):
         super().__init__(shape, seed)
         self.settings: Final = settings or self._default_settings()
         self.loss = 0.0  # of the last update
+        self._batch: Transitions | None = None
         net_seed, replay_seed = seeds_of(seed, 2)
         room = max(self.settings.batch, shape.n_envs)
         sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
@@ -109,11 +111,22 @@ class DQN(DeepAgent):
 
     def values(self, obs: Observations) -> Array:
         """(n, n_actions); the next call overwrites them."""
-        return self.net.forward(obs)
+        return self._values_of(self.net, obs)
+
+    def _values_of(self, net: MLP, obs: Observations) -> Array:
+        return net.forward(obs)
+
+    @property
+    def epsilon(self) -> float:
+        """The probability of a random action."""
+        return self._epsilon.at(self.n_steps)
+
+    @property
+    def n_updates(self) -> int:
+        return self._adam.n_steps
 
     def act(self, obs: Observations) -> Array:
-        epsilon = self._epsilon.at(self.n_steps)
-        epsilon_greedy(self.values(obs), self._chance, ACTING, epsilon, self._actions)
+        epsilon_greedy(self.values(obs), self._chance, ACTING, self.epsilon, self._actions)
         return self._actions
 
     def greedy(self, obs: Observations) -> Array:
@@ -121,8 +134,12 @@ class DQN(DeepAgent):
 
     def observe(self, step: Step) -> None:
         store(self.replay, step, self._actions)
+        self.advance(self.shape.n_envs)
+
+    def advance(self, n: int) -> None:
+        """`n` more transitions are in the replay, whoever put them there: learn what is due."""
         before = self.n_steps
-        self.n_steps = now = before + self.shape.n_envs
+        self.n_steps = now = before + n
         settings = self.settings
         if now >= settings.learning_starts:
             n_times = now // settings.update_every - before // settings.update_every
@@ -133,7 +150,8 @@ class DQN(DeepAgent):
 
     def update(self) -> None:
         """One step of the optimiser, by a batch from the replay."""
-        self.loss = self._differentiate(self.replay.sample())
+        self._batch = self.replay.sample()
+        self.loss = self._differentiate(self._batch)
         self._require_finite(loss=self.loss)
         self.net.backward(self._grad)
         self._require_finite(gradient=clip_by_norm(self.net.grads, self.settings.max_norm))
@@ -150,6 +168,16 @@ class DQN(DeepAgent):
             self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
             batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,
         )  # fmt: skip
+
+    def td_error(self) -> float:
+        """The mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
+        batch = self._batch
+        if batch is None:
+            return math.nan
+        rows = np.arange(len(batch))
+        goal = self._values_of(self.target, batch.obs_t).max(axis=1)
+        goal = batch.r_t + self.settings.discount * goal * ~batch.terminated_t
+        return float(np.abs(goal - self.values(batch.obs_tm1)[rows, batch.a_tm1]).mean())
 
     def parameters(self) -> list[Array]:
         return [self.net.params]

@@ -13,6 +13,7 @@ from rl_impls.agents.q_kernels import argmax_rows, mean_quantiles, quantile_hube
 from rl_impls.agents.settings import AgentSettings, at_least
 from rl_impls.envs.control.step import Observations
 from rl_impls.errors import SettingError
+from rl_impls.nets.mlp import MLP
 from rl_impls.replay.transitions import Transitions
 
 
@@ -52,8 +53,8 @@ class QRDQN(DQN):
     def _n_outputs(self) -> int:
         return self.shape.n_actions * self._n_quantiles
 
-    def values(self, obs: Observations) -> Array:
-        return self._means(self.net.forward(obs))
+    def _values_of(self, net: MLP, obs: Observations) -> Array:
+        return self._means(net.forward(obs))
 
     def _means(self, z: Array) -> Array:
         q = self._q[: len(z)]

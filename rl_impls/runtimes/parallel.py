@@ -1,84 +1,31 @@
-"""Training in several processes, each with its own copy of the table, merged through shared memory.
-
-Processes are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
-"""
+"""Training in several processes, each with its own copy of the table, merged in shared memory."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
-import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from multiprocessing import connection, resource_tracker
+from multiprocessing import connection
 from multiprocessing.connection import Connection
-from multiprocessing.context import SpawnProcess
 from types import TracebackType
 from typing import Final, Self
 
 import numpy as np
 
-from rl_impls.errors import SettingError, WorkerDied
+from rl_impls.errors import SettingError
 from rl_impls.monitor.usage import peak_rss_bytes
 from rl_impls.runtimes import worker
 from rl_impls.runtimes.board import Board
 from rl_impls.runtimes.placement import cores_for, default_processes
+from rl_impls.runtimes.processes import Member, end, interrupts_held_back, start
 from rl_impls.runtimes.runtime import Facts, MakeEnv, Tick
-from rl_impls.runtimes.worker import GO, Failure, Job, Report
+from rl_impls.runtimes.worker import GO, Job, Report
 from rl_impls.tabular.learner import QLearner
 from rl_impls.tabular.training import Training, check_count
 
-SPAWNING: Final = multiprocessing.get_context("spawn")
 STEPS_PER_SYNC: Final = 1_000
 # Compiled code makes a thousand steps in 30 microseconds, and a merge takes half a millisecond.
 STEPS_PER_SYNC_COMPILED: Final = 2_000_000
 TICK_S: Final = 0.1
-# For workers to finish the piece they are at; then they are killed.
-GRACE_S: Final = 5.0
-
-
-@dataclass(slots=True)
-class _Member:
-    """A worker as the parent sees it."""
-
-    number: int
-    process: SpawnProcess
-    pipe: Connection
-    peak_rss_bytes: int = 0
-
-    def answer(self) -> Report:
-        """What it says next; how it died, if it did."""
-        try:
-            said = self.pipe.recv()
-        except (EOFError, ConnectionResetError):
-            self.process.join()
-            raise WorkerDied(
-                f"worker {self.number} (process {self.process.pid}) "
-                f"{exit_reason(self.process.exitcode)}: {_REMEDY}"
-            ) from None
-        if isinstance(said, Failure):
-            died = WorkerDied(f"worker {self.number} raised {said.summary}: {_REMEDY}")
-            died.add_note(said.details)
-            raise died
-        assert isinstance(said, Report)
-        self.peak_rss_bytes = said.peak_rss_bytes
-        return said
-
-
-_REMEDY: Final = "the training stopped; what was learned so far is in the learner and can be saved."
-
-
-def exit_reason(exit_code: int | None) -> str:
-    """How a process ended, in words."""
-    if exit_code is None:
-        return "closed its connection"
-    if exit_code >= 0:
-        return f"left with exit code {exit_code}"
-    try:
-        return f"was killed by {signal.Signals(-exit_code).name}"
-    except ValueError:
-        return f"was killed by signal {-exit_code}"
 
 
 class ParallelRuntime:
@@ -114,13 +61,14 @@ class ParallelRuntime:
         self._board: Final = Board(learner.n_states, learner.n_actions, n)
         self._board.q[:] = learner.table()
         self._board.set_progress(learner.n_steps, learner.n_episodes)
-        self._members: Final[list[_Member]] = []
+        self._members: Final[list[Member]] = []
+        self._peaks_bytes: Final[dict[str, int]] = {}
 
     def __enter__(self) -> Self:
         try:
-            with _interrupts_held_back():
+            with interrupts_held_back():
                 for job in self._jobs():
-                    self._members.append(_start(job))
+                    self._members.append(start(f"worker {job.number}", worker.main, job))
             self._gather(None)
         except BaseException:
             self.close()
@@ -157,19 +105,14 @@ class ParallelRuntime:
         return self._learner
 
     def peak_rss_bytes(self) -> int:
-        return peak_rss_bytes() + sum(member.peak_rss_bytes for member in self._members)
+        return peak_rss_bytes() + sum(self._peaks_bytes.values())
 
     def close(self) -> None:
         """End the processes; the learner keeps what they have learned."""
         self._board.stop()
-        for member in self._members:
-            member.pipe.close()
-        for member in self._members:
-            member.process.join(GRACE_S)
-            if member.process.exitcode is None:
-                member.process.kill()
-                member.process.join()
+        end(self._members)
         self._members.clear()
+        self._peaks_bytes.clear()
         self.learner()
 
     def _jobs(self) -> Iterator[Job]:
@@ -197,31 +140,16 @@ class ParallelRuntime:
         while busy:
             for pipe in connection.wait(list(busy), None if tick is None else TICK_S):
                 assert isinstance(pipe, Connection)
-                done = done + busy.pop(pipe).answer().training
+                done = done + self._report_of(busy.pop(pipe)).training
             if tick is not None:
                 tick()
         return done
 
-
-def _start(job: Job) -> _Member:
-    ours, theirs = SPAWNING.Pipe()
-    process = SPAWNING.Process(
-        target=worker.main, args=(job, theirs), name=f"worker {job.number}", daemon=True
-    )
-    process.start()
-    theirs.close()  # or the pipe would not end with the worker
-    return _Member(job.number, process, ours)
-
-
-@contextmanager
-def _interrupts_held_back() -> Iterator[None]:
-    """Processes started here never see Ctrl+C, which a terminal sends to all: we end them."""
-    resource_tracker.ensure_running()  # else the first start would do it, and let signals in again
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    def _report_of(self, member: Member) -> Report:
+        report = member.answer()
+        assert isinstance(report, Report)
+        self._peaks_bytes[member.name] = report.peak_rss_bytes
+        return report
 
 
 def _check_positive(**numbers: int) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-import traceback
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Final
@@ -13,6 +12,7 @@ from rl_impls.envs.tabular import TabularEnv
 from rl_impls.monitor.usage import peak_rss_bytes
 from rl_impls.runtimes.board import Board
 from rl_impls.runtimes.placement import cap_threads, pin_to
+from rl_impls.runtimes.processes import failures_told
 from rl_impls.runtimes.replica import Replica, replica_of
 from rl_impls.runtimes.runtime import MakeEnv
 from rl_impls.tabular.learner import QLearner
@@ -47,26 +47,13 @@ class Report:
     peak_rss_bytes: int
 
 
-@dataclass(frozen=True, slots=True)
-class Failure:
-    """An exception ended the worker."""
-
-    summary: str
-    details: str
-
-
 def main(job: Job, connection: Connection) -> None:
     """Train whenever told to, until the other end of the connection is closed."""
-    try:
+    with failures_told(connection):
         worker = Worker(job)
         connection.send(Report(Training(0, 0, 0.0), peak_rss_bytes()))
         while connection.recv() == GO:
             connection.send(Report(worker.train(), peak_rss_bytes()))
-    except (EOFError, BrokenPipeError, ConnectionResetError):
-        pass  # the parent is gone, or needs no worker any more
-    except Exception as error:
-        connection.send(Failure(f"{type(error).__name__}: {error}", traceback.format_exc()))
-        raise SystemExit(1) from None
 
 
 class Worker:

@@ -20,7 +20,8 @@ from statistics import median
 from typing import NamedTuple
 
 from rl_impls.runtimes import SerialRuntime
-from rl_impls.runtimes.parallel import SPAWNING, ParallelRuntime
+from rl_impls.runtimes.parallel import ParallelRuntime
+from rl_impls.runtimes.processes import SPAWNING
 from rl_impls.tabular import QLearner
 from rl_impls.tabular.evaluate import evaluate
 from tests.perf.figures.machine import circumstances

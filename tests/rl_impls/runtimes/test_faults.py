@@ -2,20 +2,18 @@
 
 import os
 import signal
-import subprocess
-import sys
 from functools import partial
 
-import psutil
 import pytest
 
 from rl_impls.errors import WorkerDied
-from rl_impls.runtimes.parallel import ParallelRuntime, exit_reason
+from rl_impls.runtimes.parallel import ParallelRuntime
+from rl_impls.runtimes.processes import exit_reason
 from rl_impls.tabular import LEARNERS
+from tests.rl_impls.leftovers import DEADLINE_S, assert_all_end, running, segments
 from tests.rl_impls.runtimes import games
 from tests.rl_impls.runtimes.games import player
 
-DEADLINE_S = 60.0
 # Trains for ever in two processes, and says which ones when they are at it.
 FOREVER = """
 import psutil, sys
@@ -38,16 +36,8 @@ if __name__ == "__main__":
 """
 
 
-OF_MPI = ("mpich", "sm_segment", "vader_segment")
-
-
 @pytest.fixture(autouse=True)
 def no_shared_memory_is_left():
-    """MPI jobs of other tests may come and go meanwhile; theirs are not ours."""
-
-    def segments():
-        return {name for name in os.listdir("/dev/shm") if not name.startswith(OF_MPI)}
-
     before = segments()
     yield
     assert segments() <= before
@@ -89,29 +79,11 @@ def _no_env(*, seed):
 
 
 @pytest.fixture
-def training(tmp_path, pytestconfig):
+def training(tmp_path):
     """A program that trains, and the processes that are its workers."""
-    script = tmp_path / "forever.py"
-    script.write_text(FOREVER)
-    environment = os.environ | {"PYTHONPATH": str(pytestconfig.rootpath)}
-    program = subprocess.Popen(
-        [sys.executable, str(script)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env=environment, start_new_session=True,
-    )  # fmt: skip
-    assert program.stdout is not None
-    said = program.stdout.readline()
-    assert said, program.communicate()[1]
-    children = [psutil.Process(int(pid)) for pid in said.split()]
-    assert len(children) >= 2
-    yield program, children
-    if program.poll() is None:
-        program.kill()
-    program.communicate()
-
-
-def assert_all_end(processes):
-    _, alive = psutil.wait_procs(processes, timeout=DEADLINE_S)
-    assert alive == []
+    with running(FOREVER, tmp_path) as (program, children):
+        assert len(children) >= 2
+        yield program, children
 
 
 def test_workers_end_when_their_parent_is_killed(training):

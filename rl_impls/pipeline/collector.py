@@ -1,0 +1,80 @@
+"""The learner's end of all rings: it sleeps until rows are there, and moves them to the replay."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from multiprocessing.connection import Connection, wait
+from typing import Any, Final
+
+import numpy as np
+
+from rl_impls.pipeline.bell import Bell
+from rl_impls.pipeline.ring import RowRing, Rows
+from rl_impls.replay.uniform import UniformReplay
+from rl_impls.runtimes.processes import Member
+
+
+class Collector:
+    """Rings that share one bell, each with the process that writes to it."""
+
+    def __init__(self, rings: Sequence[RowRing], members: Sequence[Member], data: Bell) -> None:
+        self._rings: Final = rings
+        self._data: Final = data
+        # Those that write still, by the connection over which they tell that they are done.
+        self._open: Final[dict[Connection, Member]] = {member.pipe: member for member in members}
+        self._room: Final[Mapping[int, Rows]] = {
+            id(ring): np.zeros((ring.capacity, ring.words), np.uint64)
+            for ring in rings
+            if ring.when_full == "drop-oldest"
+        }
+
+    def __len__(self) -> int:
+        """Rows that wait in all rings."""
+        return sum(len(ring) for ring in self._rings)
+
+    @property
+    def n_dropped(self) -> int:
+        return sum(ring.n_dropped for ring in self._rings)
+
+    @property
+    def blocked_ns(self) -> int:
+        """How long all writers together slept for want of room."""
+        return sum(ring.blocked_ns for ring in self._rings)
+
+    def wait(self, n: int) -> int:
+        """Sleep until `n` rows are there, or all that will ever be; returns how many.
+
+        A process that ended before its work raises `WorkerDied` here.
+        """
+        # Where rows are always there, nobody sleeps, and a death has to be noticed nonetheless.
+        self._hear(wait(list(self._open), 0))
+        while (there := len(self)) < n and self._open:
+            # Each ring may be the one to bring the rest; the share keeps wake-ups few.
+            share = -(-(n - there) // len(self._rings))
+            sleeps = [ring.asks_for(len(ring) + share) for ring in self._rings]
+            if all(sleeps):
+                self._hear(self._data.wait(list(self._open)))
+        return len(self)
+
+    def _hear(self, pipes: Iterable[Any]) -> None:
+        """All that a process ever says is that it is done."""
+        for pipe in pipes:
+            self._open[pipe].answer()
+            del self._open[pipe]
+
+    def move_to(self, replay: UniformReplay) -> int:
+        """All rows that are there now, oldest first of each ring; returns how many."""
+        return sum(self._move(ring, replay) for ring in self._rings)
+
+    def _move(self, ring: RowRing, replay: UniformReplay) -> int:
+        if ring.when_full == "drop-oldest":
+            rows = ring.take(self._room[id(ring)])
+            replay.add_rows(rows.view(np.float32))
+            return len(rows)
+        n = 0
+        for _ in range(2):  # to the end of the memory, and from its beginning
+            rows = ring.peek()
+            replay.add_rows(rows.view(np.float32))
+            ring.release(len(rows))
+            n += len(rows)
+        return n

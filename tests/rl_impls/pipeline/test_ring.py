@@ -1,0 +1,122 @@
+"""A ring of rows against a deque: what comes out, what is dropped, what is counted."""
+
+from collections import deque
+from multiprocessing.connection import wait
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rl_impls.errors import SettingError
+from rl_impls.pipeline.ring import RowRing
+
+WORDS = 3
+
+
+def numbered(first, n):
+    """Rows that know their number in every word."""
+    return np.repeat(np.arange(first, first + n, dtype=np.uint64)[:, None], WORDS, axis=1)
+
+
+def numbers(rows):
+    assert (rows == rows[:, :1]).all(), "a row is mixed of several"
+    return rows[:, 0].tolist()
+
+
+class Oracle:
+    """A deque, and what a ring promises of a full one."""
+
+    def __init__(self, capacity, when_full):
+        self.rows: deque[int] = deque()
+        self.capacity, self.when_full = capacity, when_full
+        self.n_dropped = 0
+
+    def offer(self, new):
+        room = self.capacity - len(self.rows)
+        if self.when_full == "drop-oldest":
+            self.rows.extend(new)
+            while len(self.rows) > self.capacity:
+                self.rows.popleft()
+                self.n_dropped += 1
+            return len(new)
+        self.rows.extend(new[:room])
+        if self.when_full == "wait":
+            return min(room, len(new))
+        self.n_dropped += max(0, len(new) - room)
+        return len(new)
+
+    def take(self, n):
+        return [self.rows.popleft() for _ in range(min(n, len(self.rows)))]
+
+
+DOINGS = st.lists(st.tuples(st.sampled_from(["offer", "take", "peek"]), st.integers(0, 12)))
+
+
+@pytest.mark.parametrize("when_full", ["wait", "drop-oldest", "drop-newest"])
+@given(capacity=st.integers(1, 9), doings=DOINGS)
+@settings(deadline=None, max_examples=150)
+def test_a_ring_is_a_bounded_deque(when_full, capacity, doings):
+    ring, oracle = RowRing(capacity, WORDS, when_full=when_full), Oracle(capacity, when_full)
+    out = np.zeros((12, WORDS), np.uint64)
+    next_number = 0
+    for doing, n in doings:
+        if doing == "offer":
+            assert ring.offer(numbered(next_number, n)) == oracle.offer(
+                list(range(next_number, next_number + n))
+            )
+            next_number += n
+        elif doing == "take" or when_full == "drop-oldest":
+            assert numbers(ring.take(out[:n])) == oracle.take(n)
+        else:
+            seen = numbers(ring.peek()[:n])
+            assert seen == oracle.take(len(seen))
+            ring.release(len(seen))
+        assert len(ring) == len(oracle.rows)
+        assert ring.n_dropped == oracle.n_dropped
+
+
+def test_rows_in_place_end_where_the_ring_does():
+    ring = RowRing(4, WORDS)
+    ring.offer(numbered(0, 3))
+    ring.release(3)
+    ring.offer(numbered(3, 3))
+    assert numbers(ring.peek()) == [3]
+    ring.release(1)
+    assert numbers(ring.peek()) == [4, 5]
+
+
+def test_a_reader_is_woken_once_when_enough_rows_are_there():
+    ring = RowRing(8, WORDS)
+    assert ring.asks_for(3)
+    ring.offer(numbered(0, 2))
+    assert not is_rung(ring.data)
+    ring.offer(numbered(2, 1))
+    ring.data.hear()
+    ring.offer(numbered(3, 1))
+    assert not is_rung(ring.data)
+    assert not ring.asks_for(3)
+
+
+def is_rung(bell):
+    """A bell that rings ends a wait at once, and one that does not after no time."""
+    other = RowRing(1, 1).room
+    other.ring()
+    return bell.fileno() in wait([bell.fileno(), other.fileno()])
+
+
+def test_rows_in_place_are_refused_where_the_writer_may_take_them_back():
+    with pytest.raises(SettingError, match=r"use take\(\)"):
+        RowRing(4, WORDS, when_full="drop-oldest").peek()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"capacity": 0, "words": 1}, "1 row of 1 word or more, not 0 of 1"),
+        ({"capacity": 1, "words": 1, "when_full": "burst"}, "and not 'burst'"),
+    ],
+)
+def test_a_ring_that_makes_no_sense_is_refused(wrong, says):
+    with pytest.raises(SettingError, match=says):
+        RowRing(**wrong)
