@@ -10,6 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -23,12 +24,14 @@ from rl_impls.pipeline.actor import GO, Job, MakeBatch
 from rl_impls.pipeline.bell import Bell
 from rl_impls.pipeline.collector import Collector
 from rl_impls.pipeline.health import Limits, Metrics, render, warnings_of
+from rl_impls.pipeline.locked import LockedRing
 from rl_impls.pipeline.ring import RowRing
 from rl_impls.pipeline.settings import PipelineSettings
 from rl_impls.pipeline.tally import Tally
 from rl_impls.pipeline.weights import SharedWeights
 from rl_impls.replay.layout import row_type
 from rl_impls.runtimes.balance import shares
+from rl_impls.runtimes.memory import NamelessMemory
 from rl_impls.runtimes.placement import cap_threads, cores_for
 from rl_impls.runtimes.processes import Member, end, interrupts_held_back, start
 
@@ -47,7 +50,7 @@ class Trained:
     published: int
     seconds: float
     waiting_s: float  # the learner's, for rows
-    blocked_s: float  # the actors', for room, all together
+    blocked_s: float  # the actors', for room or for a lock, all together
     mean_lag: float  # in updates, over batches
     most_lag: float
 
@@ -82,7 +85,7 @@ def train(
                 member.answer()  # ready
             learner = _Learner(agent, settings, shared, members, limits or Limits(), tell)
             for member in members:
-                member.pipe.send(GO)
+                member.tell(GO)
             return learner.run()
     finally:
         end(members)
@@ -94,8 +97,11 @@ class _Shared:
     def __init__(self, agent: DQN, settings: PipelineSettings) -> None:
         words = row_type(agent.shape.obs_size, agent.shape.act_size).itemsize // 8
         self.data: Final = Bell()
+        make: Callable[..., RowRing] = RowRing
+        if settings.locked:
+            make = partial(LockedRing, lock=NamelessMemory(1))
         self.rings: Final = [
-            RowRing(settings.capacity, words, when_full=settings.when_full, data=self.data)
+            make(settings.capacity, words, when_full=settings.when_full, data=self.data)
             for _ in range(settings.actors)
         ]
         self.weights: Final = SharedWeights(sum(array.size for array in agent.parameters()))

@@ -25,7 +25,7 @@ class Collector:
         self._room: Final[Mapping[int, Rows]] = {
             id(ring): np.zeros((ring.capacity, ring.words), np.uint64)
             for ring in rings
-            if ring.when_full == "drop-oldest"
+            if not ring.in_place
         }
 
     def __len__(self) -> int:
@@ -38,7 +38,7 @@ class Collector:
 
     @property
     def blocked_ns(self) -> int:
-        """How long all writers together slept for want of room."""
+        """How long all writers together waited."""
         return sum(ring.blocked_ns for ring in self._rings)
 
     def wait(self, n: int) -> int:
@@ -67,7 +67,7 @@ class Collector:
         return sum(self._move(ring, replay) for ring in self._rings)
 
     def _move(self, ring: RowRing, replay: UniformReplay) -> int:
-        if ring.when_full == "drop-oldest":
+        if not ring.in_place:
             rows = ring.take(self._room[id(ring)])
             replay.add_rows(rows.view(np.float32))
             return len(rows)

@@ -66,9 +66,15 @@ class RowRing:
         self._code: Final = _CODES[when_full]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return _ring, (
-            self.capacity, self.words, self.when_full, self.data, self.room, self._memory
-        )  # fmt: skip
+        return _ring, self._parts()
+
+    def _parts(self) -> tuple[Any, ...]:
+        return self.capacity, self.words, self.when_full, self.data, self.room, self._memory
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the reader may look at rows where they lie."""
+        return self._code != kernels.DROP_OLDEST
 
     def __len__(self) -> int:
         """Rows that wait to be read."""
@@ -86,7 +92,7 @@ class RowRing:
 
     @property
     def blocked_ns(self) -> int:
-        """How long the writer slept for want of room."""
+        """How long the writer waited: for room, and for a lock where there is one."""
         return int(self._marks[kernels.BLOCKED_NS])
 
     # -- the writer's side ---------------------------------------------------------------------
@@ -128,7 +134,7 @@ class RowRing:
 
     def peek(self) -> Rows:
         """The oldest rows in place, as far as they lie in one piece; `release` gives them back."""
-        if self._code == kernels.DROP_OLDEST:
+        if not self.in_place:
             raise SettingError("a writer that drops the oldest rows may do so here: use take().")
         begin = int(self._marks[kernels.TAIL]) % self.capacity
         return self._slots[begin : begin + len(self)]

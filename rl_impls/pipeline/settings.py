@@ -14,6 +14,7 @@ class PipelineSettings:
     actors: int = 1
     capacity: int = 4096  # rows of each actor's ring
     when_full: WhenFull = "wait"
+    locked: bool = False  # one lock for all rings, to compare with
     # What the learner waits for before it moves rows to the replay; fewer only at the end.
     batch_rows: int = 1000
     # What an actor gathers before it writes to its ring. It costs freshness and saves calls.
@@ -22,7 +23,7 @@ class PipelineSettings:
     sync_interval: int = 10  # steps of an actor's environments between two looks for new weights
     report_every: int = 10_000  # rows
     threads: int = 1  # of BLAS and OpenMP, in each process
-    pin: bool = False  # the learner to the first core, actors to the others in turn
+    pin: bool = False  # actors to cores in turn, from the second on
 
     def __post_init__(self) -> None:
         at_least(

@@ -90,10 +90,7 @@ class ParallelRuntime:
         begin = self._board.progress()[0]  # before anybody can have begun
         self._board.ask_for(n_steps)
         for member in self._members:
-            try:
-                member.pipe.send(GO)
-            except BrokenPipeError:
-                member.answer()  # tells how it died
+            member.tell(GO)
         return self._gather(
             None if tick is None else lambda: tick(self._board.progress()[0] - begin)
         )

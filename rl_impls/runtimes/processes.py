@@ -40,6 +40,12 @@ class Member:
     process: SpawnProcess
     pipe: Connection
 
+    def tell(self, message: object) -> None:
+        try:
+            self.pipe.send(message)
+        except BrokenPipeError:
+            self.answer()  # tells how it died
+
     def answer(self) -> Any:
         """What it says next; how it died, if it did."""
         try:

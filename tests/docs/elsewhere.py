@@ -93,6 +93,10 @@ TESTED: Mapping[str, str] = {
     "make peers": "tests/peers/test_peers_sides.py::test_our_side_runs",
     "python -m tests.perf.figures.memory": f"{AGENTS}/test_memory_of_training.py::"
     "test_training_takes_at_most_ten_megabytes_more_than_its_control",
+    "python -m tests.rl_impls.pipeline.weights_stress 60": (
+        "tests/rl_impls/pipeline/test_weights.py::"
+        "test_no_copy_is_torn_however_often_weights_are_published"
+    ),
     "python -m tests.proof": "tests/proof/test_proof_run.py::"
     "test_a_run_records_every_test_and_resumes_where_it_stopped",
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
@@ -110,6 +114,8 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
     "python -m tests.perf.figures.efficiency 40": "python -m tests.perf.figures.efficiency 1",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
+    "python -m tests.perf.figures.pipeline 5": "python -m tests.perf.figures.pipeline 1 100",
+    "python -m tests.perf.figures.transport 9": "python -m tests.perf.figures.transport 1 1000",
     "python -m tests.proof run --out FILE.jsonl": (
         "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
     ),

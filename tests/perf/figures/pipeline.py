@@ -1,4 +1,4 @@
-"""`python -m tests.perf.figures.pipeline [ROUNDS [STEPS]]`: an actor and a learner beside one process.
+"""`python -m tests.perf.figures.pipeline [ROUNDS [STEPS]]`: two processes beside one.
 
 Both do the same steps and the same updates. Each round runs them in random order, each from an
 agent of its own, on an environment that burns a set time of CPU a step and on one that costs next
@@ -29,7 +29,7 @@ EPISODES = 30
 BURN_S = 200e-6
 # An update takes about as long as the steps it belongs to take to burn.
 SETTINGS = QRDQNSettings(
-    learning_rate=1e-3, target_every=250, n_quantiles=20, batch=64, update_every=1,
+    learning_rate=1e-3, target_every=250, n_quantiles=20, batch=256, update_every=2,
     epsilon_over=5_000,
 )  # fmt: skip
 PIPELINE = PipelineSettings(

@@ -17,11 +17,12 @@ from tests.rl_impls.pipeline.worlds import CARTPOLE, agent_for, cartpole
 SMALL: Any = {"capacity": 256, "batch_rows": 200, "stage_rows": 16}
 
 
-@pytest.mark.parametrize("actors", [1, 2])
-def test_it_does_the_work_of_one_process(actors):
+@pytest.mark.parametrize(("actors", "locked"), [(1, False), (2, False), (2, True)])
+def test_it_does_the_work_of_one_process(actors, locked):
     alone, agent = agent_for(), agent_for()
     train_in_one(alone, cartpole(seed=0), 3_000)
-    trained = train(agent, cartpole, 3_000, PipelineSettings(actors=actors, **SMALL), seed=0)
+    settings = PipelineSettings(actors=actors, locked=locked, **SMALL)
+    trained = train(agent, cartpole, 3_000, settings, seed=0)
     assert trained.steps == agent.n_steps == alone.n_steps == agent.replay.n_added == 3_000
     assert trained.updates == agent.n_updates == alone.n_updates
     assert trained.drops == 0

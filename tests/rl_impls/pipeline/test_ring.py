@@ -9,7 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_impls.errors import SettingError
+from rl_impls.pipeline.locked import LockedRing
 from rl_impls.pipeline.ring import RowRing
+from rl_impls.runtimes.memory import NamelessMemory
 
 WORDS = 3
 
@@ -53,11 +55,16 @@ class Oracle:
 DOINGS = st.lists(st.tuples(st.sampled_from(["offer", "take", "peek"]), st.integers(0, 12)))
 
 
+def locked(capacity, words, *, when_full):
+    return LockedRing(capacity, words, NamelessMemory(1), when_full=when_full)
+
+
+@pytest.mark.parametrize("make", [RowRing, locked])
 @pytest.mark.parametrize("when_full", ["wait", "drop-oldest", "drop-newest"])
 @given(capacity=st.integers(1, 9), doings=DOINGS)
-@settings(deadline=None, max_examples=150)
-def test_a_ring_is_a_bounded_deque(when_full, capacity, doings):
-    ring, oracle = RowRing(capacity, WORDS, when_full=when_full), Oracle(capacity, when_full)
+@settings(deadline=None, max_examples=100)
+def test_a_ring_is_a_bounded_deque(make, when_full, capacity, doings):
+    ring, oracle = make(capacity, WORDS, when_full=when_full), Oracle(capacity, when_full)
     out = np.zeros((12, WORDS), np.uint64)
     next_number = 0
     for doing, n in doings:
@@ -66,7 +73,7 @@ def test_a_ring_is_a_bounded_deque(when_full, capacity, doings):
                 list(range(next_number, next_number + n))
             )
             next_number += n
-        elif doing == "take" or when_full == "drop-oldest":
+        elif doing == "take" or not ring.in_place:
             assert numbers(ring.take(out[:n])) == oracle.take(n)
         else:
             seen = numbers(ring.peek()[:n])
@@ -105,9 +112,10 @@ def is_rung(bell):
     return bell.fileno() in wait([bell.fileno(), other.fileno()])
 
 
-def test_rows_in_place_are_refused_where_the_writer_may_take_them_back():
+@pytest.mark.parametrize(("make", "when_full"), [(RowRing, "drop-oldest"), (locked, "wait")])
+def test_rows_in_place_are_refused_where_they_would_not_stay(make, when_full):
     with pytest.raises(SettingError, match=r"use take\(\)"):
-        RowRing(4, WORDS, when_full="drop-oldest").peek()
+        make(4, WORDS, when_full=when_full).peek()
 
 
 @pytest.mark.parametrize(
