@@ -112,6 +112,7 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.learning table docs/learning/deep.jsonl"
     ),
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
+    "python -m tests.perf.figures.blocking 9": "python -m tests.perf.figures.blocking 1 1000",
     "python -m tests.perf.figures.efficiency 40": "python -m tests.perf.figures.efficiency 1",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline 5": "python -m tests.perf.figures.pipeline 1 100",

@@ -109,6 +109,18 @@ def test_the_replay_keeps_where_a_truncated_episode_was_cut(n_envs):
     assert not state["terminated_t"].any()
 
 
+def test_the_td_error_is_that_of_the_last_batch():
+    env = make_batch(CARTPOLE, 2, seed=0)
+    agent = DQN(shape_of(env), DQNSettings(**SMALL, double=False, huber=1e6), seed=0)
+    assert np.isnan(agent.td_error())
+    train(agent, env, 50)
+    got = agent.td_error()
+    # With no bound that an error reaches, the gradient of the loss is the errors' mean by row.
+    assert agent._batch is not None
+    agent._differentiate(agent._batch)
+    assert got == pytest.approx(np.abs(agent._grad).sum(), rel=1e-5)
+
+
 def test_exploration_falls_in_a_straight_line():
     agent = DQN(Shape(1, 4, 2), DQNSettings(epsilon_over=100), seed=0)
     assert [agent._epsilon.at(n) for n in (0, 50, 1000)] == pytest.approx([1.0, 0.525, 0.05])

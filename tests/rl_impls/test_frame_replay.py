@@ -20,7 +20,9 @@ class Episodes:
     """All frames ever added, with the number at which their episode began, and what is drawn."""
 
     def __init__(self, lengths, truncated):
-        self.first, self.acts, self.terminated = [], [], []
+        self.first: list[int] = []
+        self.acts: list[bool] = []
+        self.terminated: list[bool] = []
         for length, cut in zip(lengths, truncated, strict=True):
             begin = len(self.first)
             self.first += [begin] * (length + 1)

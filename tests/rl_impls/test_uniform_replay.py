@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rl_impls.replay.layout import rows_and_fields
 from rl_impls.replay.uniform import Transitions, UniformReplay
 from rl_impls.splitmix import drawn
 
@@ -37,22 +38,34 @@ def add_one_by_one(replay, new):
         replay.add(obs_tm1, a_tm1, r_t, obs_t, terminated_t)
 
 
+def add_at_once(replay, new):
+    replay.add_batch(new)
+
+
+def add_rows(replay, new):
+    """As they lie in the memory of another replay."""
+    rows, fields = rows_and_fields(len(new), 2, 0)
+    for field, array in zip(fields.arrays(), new.arrays(), strict=True):
+        field[:] = array
+    replay.add_rows(rows)
+
+
+ADDING = [add_one_by_one, add_at_once, add_rows]
+
+
 @settings(
     deadline=None, max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
 @given(
     capacity=st.integers(1, 9),
-    batches=st.lists(st.tuples(st.integers(0, 20), st.booleans()), max_size=8),
+    batches=st.lists(st.tuples(st.integers(0, 20), st.sampled_from(ADDING)), max_size=8),
 )
 def test_the_ring_holds_what_a_forgetful_list_holds(kind, capacity, batches):
     replay = UniformReplay(capacity, 2, batch_size=200, seed=0)
     oracle: deque[int] = deque(maxlen=capacity)
     first = 0
-    for n, at_once in batches:
-        if at_once:
-            replay.add_batch(numbered(first, n))
-        else:
-            add_one_by_one(replay, numbered(first, n))
+    for n, add in batches:
+        add(replay, numbered(first, n))
         oracle.extend(range(first, first + n))
         first += n
     assert len(replay) == len(oracle)

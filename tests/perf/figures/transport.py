@@ -48,9 +48,11 @@ LOADS = (
 def batches(load: Load) -> Iterator[Any]:
     """Rows as the writer has them: its number is in the first word of each."""
     rows = np.zeros((load.rows_a_put, load.row_bytes // 8), np.uint64)
-    for first in range(0, load.n_rows, load.rows_a_put):
-        rows[:, 0] = np.arange(first, first + load.rows_a_put)
+    numbers = rows[:, 0]
+    numbers[:] = np.arange(load.rows_a_put)
+    for _ in range(0, load.n_rows, load.rows_a_put):
         yield rows
+        numbers += np.uint64(load.rows_a_put)
 
 
 def write_to_ring(ring: RowRing, load: Load) -> None:
@@ -59,7 +61,8 @@ def write_to_ring(ring: RowRing, load: Load) -> None:
 
 
 def read_from_ring(ring: RowRing, load: Load) -> Iterator[Any]:
-    out = np.zeros((min(MOST, ring.capacity), ring.words), np.uint64)
+    # A part of the ring: the writer fills the rest meanwhile.
+    out = np.zeros((min(MOST, ring.capacity // 4), ring.words), np.uint64)
     n = 0
     while n < load.n_rows:
         rows = ring.take(out)
@@ -104,7 +107,7 @@ class Way(NamedTuple):
 
 
 def make_ring(load: Load) -> RowRing:
-    return RowRing(max(64, RING_BYTES // load.row_bytes), load.row_bytes // 8)
+    return RowRing(max(16, RING_BYTES // load.row_bytes), load.row_bytes // 8)
 
 
 def make_fifo(load: Load) -> Any:
@@ -114,7 +117,7 @@ def make_fifo(load: Load) -> Any:
 
 
 def make_queue(load: Load) -> Any:
-    return SPAWNING.Queue(max(64, min(RING_BYTES // load.row_bytes, 30_000)))
+    return SPAWNING.Queue(max(16, min(RING_BYTES // load.row_bytes, 30_000)))
 
 
 WAYS = {
@@ -148,7 +151,7 @@ def rows_per_s(way: Way, load: Load) -> float:
 
 def bare_copies_per_s(load: Load) -> float:
     """Rows a second that one process copies, over as much memory as a ring has."""
-    n = max(64, RING_BYTES // load.row_bytes)
+    n = max(16, RING_BYTES // load.row_bytes)
     source, goal = (np.ones((n, load.row_bytes), np.uint8) for _ in range(2))
     begin = time.perf_counter()
     for at in range(load.n_rows):
