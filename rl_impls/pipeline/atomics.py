@@ -14,8 +14,12 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from numba import types
-from numba.extending import intrinsic, overload
+from rl_impls.jit import require_numba
+
+require_numba("an actor-learner pipeline", otherwise="train in one process")
+
+from numba import types  # noqa: E402
+from numba.extending import intrinsic, overload  # noqa: E402
 
 WORD_BYTES: Final = 8
 
