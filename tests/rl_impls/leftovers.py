@@ -11,12 +11,13 @@ import psutil
 
 DEADLINE_S = 60.0
 ROOT = Path(__file__).parents[2]
-OF_MPI = ("mpich", "sm_segment", "vader_segment")
+# Of MPI jobs, and of queues of multiprocessing, which tests that run meanwhile use and no runtime.
+OF_OTHERS = ("mpich", "sm_segment", "vader_segment", "sem.mp-")
 
 
 def segments() -> set[str]:
-    """Of shared memory. MPI jobs of other tests may come and go meanwhile; theirs are not ours."""
-    return {name for name in os.listdir("/dev/shm") if not name.startswith(OF_MPI)}
+    """Of shared memory; others may come and go meanwhile."""
+    return {name for name in os.listdir("/dev/shm") if not name.startswith(OF_OTHERS)}
 
 
 @contextmanager

@@ -2,8 +2,9 @@
 
 Both do the same steps and the same updates. Each round runs them in random order, each from an
 agent of its own, on an environment that burns a set time of CPU a step and on one that costs next
-to nothing. Learning is checked: the mean return of greedy episodes stands beside each speed. The
-time is that of training; what is compiled or started before it is left out on both sides.
+to nothing. Learning is checked: the mean length of episodes while training (long ones are good) and
+the mean return of greedy episodes afterwards stand beside each speed. The time is that of training;
+what is compiled or started before it is left out on both sides.
 """
 
 import random
@@ -18,6 +19,7 @@ from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.training import train as train_in_one
 from rl_impls.envs.control.make import make_batch
+from rl_impls.envs.control.step import Step
 from rl_impls.pipeline.actor_learner import train
 from rl_impls.pipeline.settings import PipelineSettings
 from rl_impls.runtimes.placement import cap_threads
@@ -61,24 +63,32 @@ def burning(burn_s: float, *, seed: int | None) -> Any:
 class Done(NamedTuple):
     steps_per_s: float
     updates: int
+    episode_steps: float  # the mean while training, exploration included
     mean_return: float
 
 
 def alone(burn_s: float, n_steps: int, seed: int) -> Done:
     env = burning(burn_s, seed=seed)
     agent = QRDQN(shape_of(env), SETTINGS, seed=seed)
+    ends: list[int] = []
+
+    def count(agent: Any, step: Step) -> bool:
+        ends.append(int((step.terminated | step.truncated).sum()))
+        return False
+
     with cap_threads(1):
         begin = time.perf_counter()
-        train_in_one(agent, env, n_steps)
+        train_in_one(agent, env, n_steps, hooks=[count])
         seconds = time.perf_counter() - begin
-    return Done(n_steps / seconds, agent.n_updates, _played(agent))
+    return Done(n_steps / seconds, agent.n_updates, n_steps / max(1, sum(ends)), _played(agent))
 
 
 def in_two(burn_s: float, n_steps: int, seed: int) -> Done:
     make_env = partial(burning, burn_s)
     agent = QRDQN(shape_of(make_env(seed=0)), SETTINGS, seed=seed)
     trained = train(agent, make_env, n_steps, PIPELINE, seed=seed)
-    return Done(trained.steps / trained.seconds, agent.n_updates, _played(agent))
+    episode_steps = trained.steps / max(1, trained.episodes)
+    return Done(trained.steps / trained.seconds, agent.n_updates, episode_steps, _played(agent))
 
 
 def _played(agent: QRDQN) -> float:
@@ -105,8 +115,11 @@ def render(burn_s: float, n_steps: int, rounds: list[dict[str, Done]]) -> str:
     ]
     for name in WAYS:
         speed = median(done[name].steps_per_s for done in rounds)
+        lengths = ", ".join(f"{done[name].episode_steps:.0f}" for done in rounds)
         returns = ", ".join(f"{done[name].mean_return:.0f}" for done in rounds)
-        lines.append(f"  {name:20}{speed:>9,.0f} steps/s  returns {returns}")
+        lines.append(
+            f"  {name:20}{speed:>9,.0f} steps/s  episodes of {lengths} steps  returns {returns}"
+        )
     ratios = sorted(
         done["actor and learner"].steps_per_s / done["one process"].steps_per_s for done in rounds
     )

@@ -146,6 +146,7 @@ def rows_per_s(way: Way, load: Load) -> float:
         n += len(numbers)
     seconds = time.perf_counter() - begin
     writer.join()
+    assert n > first, "too few rows to tell a rate"
     return (n - first) / seconds
 
 
