@@ -29,7 +29,7 @@ from tests.rl_impls.runtimes.games import player, tictactoe
 
 AGENT = "compiled"
 N_PROCESSES = 2
-N_STEPS = 20_000_000  # of all processes together
+N_STEPS = 100_000_000  # of all processes together, a second and a half
 WANTED = 0.95
 
 
