@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -53,6 +54,10 @@ def from_line(line: str) -> Record:
 
 def read(path: Path) -> list[Record]:
     return [from_line(line) for line in read_lines(path)]
+
+
+def newest(records: Sequence[Record]) -> Run:
+    return max((record.run for record in records), key=lambda run: run.date)
 
 
 def append(path: Path, record: Record) -> None:

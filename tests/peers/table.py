@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from statistics import median
 
 from tests.peers.measured import Measured
-from tests.peers.records import Record, Run
+from tests.peers.records import Record, Run, newest
 from tests.peers.rows import ROWS, Row
 
 HEAD = "| | rl_impls | the other | ratio (range) | wanted | | return, beside | of matmul's FLOP/s |"
@@ -16,7 +16,7 @@ Rounds = dict[int, dict[str, Measured]]
 def render(records: Sequence[Record]) -> str:
     if not records:
         return "Nothing was measured yet.\n"
-    last = max((record.run for record in records), key=lambda run: run.date)
+    last = newest(records)
     rounds: Rounds = {}
     for record in records:
         if record.run == last:

@@ -1,7 +1,10 @@
 """The table beside Stable-Baselines3: ratios inside a round, and a miss told as one."""
 
+from dataclasses import replace
+
 import pytest
 
+from tests.peers import run
 from tests.peers.measured import Measured
 from tests.peers.records import Record, append, begun, from_line, read
 from tests.peers.table import render
@@ -43,3 +46,29 @@ def test_the_table_is_that_of_the_last_run(tmp_path):
 def test_an_unknown_schema_is_refused():
     with pytest.raises(ValueError, match="reads schema 1"):
         from_line('{"schema": 2}')
+
+
+def test_a_run_is_gone_on_with_where_nothing_but_its_date_differs(tmp_path, monkeypatch):
+    made = []
+
+    def measured(name, sizes, seed):
+        made.append((name, seed))
+        return Measured(1.0)
+
+    monkeypatch.setattr(run, "measured", measured)
+    trees = enumerate(["a", "a", "b", "b-dirty", "b-dirty"])
+
+    def begins(date, sizes):
+        number, tree = next(trees)
+        return replace(begun(f"2026-01-0{number}", sizes), tree=tree)
+
+    monkeypatch.setattr(run, "begun", begins)
+    path, sides = tmp_path / "deep.jsonl", ["ppo", "sb3 ppo"]
+    counts = []
+    for n_rounds, only in ((1, sides[:1]), (2, sides), (2, sides), (1, sides), (1, sides)):
+        run.run(path, n_rounds, "tiny", only)
+        counts.append(len(made))
+    # The second run adds three to the first one's; other code, and code nobody can name, does not.
+    assert counts == [1, 4, 8, 10, 12]
+    assert sorted(made[:4]) == [("ppo", 0), ("ppo", 1), ("sb3 ppo", 0), ("sb3 ppo", 1)]
+    assert {record.run.date for record in read(path)[:4]} == {"2026-01-00"}
