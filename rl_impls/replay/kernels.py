@@ -1,6 +1,7 @@
 """Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call.
 
-Batches go through the sum tree level by level: the rows of a level do not wait for each other.
+Batches go along the upper levels of the sum tree and down the others level by level: the rows of a
+level do not wait for each other.
 """
 
 from __future__ import annotations
@@ -101,6 +102,33 @@ def child_at(tree: Any, group: Any, mark: Any) -> tuple[Any, Any]:
 
 
 @inlined
+def walked_level(n_levels: int, size: int, n_marks: int) -> int:
+    """The last level on which the first `size` leaves have no more nodes than there are marks."""
+    level = 0
+    while level + 1 < n_levels and (size - 1) >> (SHIFT * (n_levels - 2 - level)) < n_marks:
+        level += 1
+    return level
+
+
+@inlined
+def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
+    """The node of a level in which each mark lies; marks become how far into it.
+
+    Marks ascend: all of them are found in one pass along the level.
+    """
+    node, below = 0, 0.0
+    end = tree[begin, 0]
+    for i in range(len(nodes)):
+        mark = marks[i]
+        while node < last and mark >= end:
+            node += 1
+            below = end
+            end = below + tree[begin + (node >> SHIFT), node & (WIDTH - 1)]
+        marks[i] = mark - below
+        nodes[i] = node
+
+
+@inlined
 def descend(
     tree: Any, starts: Any, size: int, rng: Any, marks: Any, nodes: Any, firsts: Any
 ) -> None:
@@ -111,9 +139,10 @@ def descend(
     for i in range(n):
         counter += GAMMA
         marks[i] = (i + unit(counter)) * share
-        nodes[i] = 0
     rng[0] = counter
-    for level in range(1, len(starts)):
+    top = walked_level(len(starts), size, n)
+    walk(tree, starts[top], (size - 1) >> (SHIFT * (len(starts) - 1 - top)), marks, nodes)
+    for level in range(top + 1, len(starts)):
         # Rounding may put a mark behind all there is; then the last one is meant.
         last = (size - 1) >> (SHIFT * (len(starts) - 1 - level))
         if last >= FETCHED:

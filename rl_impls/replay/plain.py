@@ -88,11 +88,19 @@ def _descend(
 ) -> None:
     n = len(nodes)
     marks[:] = (np.arange(n) + drawn(rng, n)) * (tree[0, 0] / n)
-    nodes[:] = 0
-    for level in range(1, len(starts)):
-        last = (size - 1) // WIDTH ** (len(starts) - 1 - level)
+    n_nodes = [-(-size // WIDTH**above) for above in reversed(range(len(starts)))]
+    top = max(level for level in range(len(starts)) if level == 0 or n_nodes[level] <= n)
+    _walk(nodes_of(tree, starts, top)[: n_nodes[top]], marks, nodes)
+    for level in range(top + 1, len(starts)):
         child = _child_at(tree[starts[level] + nodes], marks)
-        nodes[:] = np.minimum(WIDTH * nodes + child, last)
+        nodes[:] = np.minimum(WIDTH * nodes + child, n_nodes[level] - 1)
+
+
+def _walk(level: NDArray[np.float64], marks: NDArray[np.float64], nodes: Rows) -> None:
+    """The node of a level in which each mark lies; marks become how far into it."""
+    begins = np.concatenate([[0.0], np.cumsum(level[:-1])])
+    nodes[:] = np.searchsorted(begins[1:], marks, side="right")
+    marks -= begins[nodes]
 
 
 def _child_at(groups: Array, marks: NDArray[np.float64]) -> Rows:

@@ -5,6 +5,9 @@ long and not twenty. The tree is an array of such groups, (n, 8), level by level
 which is the first number of the first group; node i of a level has group i of the next level as its
 children. It is always their sum, computed anew and never by adding a difference, so that no error
 of rounding stays behind. Slots that hold nothing are zero, and lie behind all that hold something.
+
+The marks of a batch ascend. So the upper levels are not gone down: one pass along the last level
+that has no more nodes than there are marks finds the nodes of all of them.
 """
 
 from __future__ import annotations
