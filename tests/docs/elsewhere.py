@@ -117,6 +117,10 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline 3": "python -m tests.perf.figures.pipeline 1 100",
     "python -m tests.perf.figures.transport 3": "python -m tests.perf.figures.transport 1 5000",
+    "python -m tests.perf.figures.nets 7": "python -m tests.perf.figures.nets 1",
+    "python -m tests.peers table docs/peers/deep.jsonl": (
+        "python -m tests.peers table docs/peers/deep.jsonl"
+    ),
     "python -m tests.proof run --out FILE.jsonl": (
         "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
     ),

@@ -13,9 +13,10 @@ from rl_impls.agents.sac import SAC, SACSettings
 from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 
-pytestmark = pytest.mark.rlperf(category="agents")
+pytestmark = pytest.mark.rlperf(category="rl")
 
 CARTPOLE, PENDULUM = "rl_impls/CartPole-v1", "rl_impls/Pendulum-v1"
+GYMNASIUM = "CartPole-v1"
 N_ENVS = 8
 N_ACTS = 300
 # A replay of so many; learning never starts by itself.
@@ -52,8 +53,8 @@ def test_updates_from_a_replay(rlperf, name):
     assert not np.array_equal(before, after)
 
 
-def ppo_and_env(horizon=2048):
-    env = make_batch(CARTPOLE, N_ENVS, seed=0)
+def ppo_and_env(env_name=CARTPOLE, horizon=2048):
+    env = make_batch(env_name, N_ENVS, seed=0)
     return PPO(shape_of(env), PPOSettings(horizon=horizon), seed=0), env
 
 
@@ -63,11 +64,13 @@ def train_for(made, n_steps):
     return agent
 
 
-def test_a_round_of_ppo(rlperf):
+@pytest.mark.parametrize("env_name", [CARTPOLE, GYMNASIUM], ids=["own", "gymnasium"])
+@pytest.mark.rlperf(kpi="training_throughput")
+def test_a_round_of_ppo(rlperf, env_name):
     agent = rlperf.measure(
-        lambda made: train_for(made, 2048), setup=ppo_and_env, steps=2048
-    )  # fmt: skip
-    assert agent.n_steps == 2048
+        lambda made: train_for(made, 512), setup=lambda: ppo_and_env(env_name, 512), steps=512
+    )
+    assert agent.n_steps == 512
     assert np.isfinite(agent.losses).all()
 
 
@@ -83,14 +86,31 @@ def test_acting_in_all_environments(rlperf):
     assert ((actions == 0) | (actions == 1)).all()
 
 
-def dqn_and_env():
-    env = make_batch(CARTPOLE, 1, seed=0)
+def dqn_and_env(env_name):
+    env = make_batch(env_name, 1, seed=0)
     agent = DQN(shape_of(env), DQNSettings(buffer=10_000, learning_starts=256), seed=0)
     train(agent, env, 256)
     return agent, env
 
 
-def test_training_of_dqn_end_to_end(rlperf):
-    agent = rlperf.measure(lambda made: train_for(made, 200), setup=dqn_and_env, steps=200)
+@pytest.mark.parametrize("env_name", [CARTPOLE, GYMNASIUM], ids=["own", "gymnasium"])
+@pytest.mark.rlperf(kpi="training_throughput")
+def test_training_of_dqn_end_to_end(rlperf, env_name):
+    agent = rlperf.measure(
+        lambda made: train_for(made, 200), setup=lambda: dqn_and_env(env_name), steps=200
+    )
     assert agent.n_steps == 456
     assert np.isfinite(agent.loss)
+
+
+@pytest.mark.rlperf(memory=True, kpi=["memory_per_episode", "compilation"])
+def test_an_episode_played_by_a_policy(rlperf):
+    """A pendulum's episode always has 200 steps."""
+    env = make_batch(PENDULUM, 1, seed=0)
+    agent = SAC(shape_of(env), SACSettings(buffer=4096), seed=0)
+
+    def episode(env):
+        return sum(float(env.step(agent.greedy(env.obs)).r_t[0]) for _ in range(200))
+
+    total = rlperf.measure(episode, setup=lambda: make_batch(PENDULUM, 1, seed=0), steps=200)
+    assert -2000 < total < 0

@@ -1,4 +1,7 @@
-"""Networks: acting on one row, bound by calls; learning from a batch, bound by BLAS."""
+"""Networks: acting on one row, bound by calls; learning from a batch, bound by BLAS.
+
+Which activation and which width costs how much: `python -m tests.perf.figures.nets`.
+"""
 
 import numpy as np
 import pytest
@@ -9,6 +12,8 @@ from rl_impls.nets.losses import mean_squared
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam
 
+pytestmark = pytest.mark.rlperf(category="rl")
+
 DQN_SIZES = (4, 64, 64, 2)
 SAC_SIZES = (17, 256, 256, 6)
 BATCH_SIZE = 256
@@ -18,21 +23,21 @@ N_TIMES = {DQN_SIZES: 10, SAC_SIZES: 1}
 both_sizes = pytest.mark.parametrize("sizes", N_TIMES, ids=["dqn", "sac"])
 
 
-def batch(sizes, seed=0):
-    rng = np.random.default_rng(seed)
+def batch(sizes, n=BATCH_SIZE):
+    rng = np.random.default_rng(0)
     return (
-        rng.standard_normal((BATCH_SIZE, sizes[0]), dtype=np.float32),
-        rng.standard_normal((BATCH_SIZE, sizes[-1]), dtype=np.float32),
+        rng.standard_normal((n, sizes[0]), dtype=np.float32),
+        rng.standard_normal((n, sizes[-1]), dtype=np.float32),
     )
 
 
 class Learner:
     """A network that learns to map one batch to fixed targets."""
 
-    def __init__(self, sizes, activation="relu"):
-        self.mlp = MLP(sizes, activation=activation, max_batch=BATCH_SIZE, seed=0)
+    def __init__(self, sizes, activation="relu", n=BATCH_SIZE):
+        self.mlp = MLP(sizes, activation=activation, max_batch=n, seed=0)
         self.adam = Adam(self.mlp.params, self.mlp.grads)
-        self.x, self.target = batch(sizes)
+        self.x, self.target = batch(sizes, n)
         self.grad = np.empty_like(self.target)
 
     def loss(self):
@@ -61,7 +66,7 @@ def act(mlp, x, n):
     return [int(mlp.forward(x[i % BATCH_SIZE : i % BATCH_SIZE + 1]).argmax()) for i in range(n)]
 
 
-@pytest.mark.rlperf(category="nets", steps=N_ACTS)
+@pytest.mark.rlperf(kpi="policy_forward", steps=N_ACTS)
 def test_acting_on_one_row(rlperf):
     mlp = MLP(DQN_SIZES, max_batch=BATCH_SIZE, seed=0)
     x, _ = batch(DQN_SIZES)
@@ -71,7 +76,6 @@ def test_acting_on_one_row(rlperf):
 
 
 @both_sizes
-@pytest.mark.rlperf(category="nets")
 def test_forward_of_a_batch(rlperf, sizes):
     learner = Learner(sizes)
     y = rlperf(learner.forward, N_TIMES[sizes])
@@ -81,7 +85,6 @@ def test_forward_of_a_batch(rlperf, sizes):
 
 
 @both_sizes
-@pytest.mark.rlperf(category="nets")
 def test_backward_of_a_batch(rlperf, sizes):
     learner = Learner(sizes)
     before = learner.loss()
@@ -94,7 +97,6 @@ def test_backward_of_a_batch(rlperf, sizes):
 
 
 @both_sizes
-@pytest.mark.rlperf(category="nets")
 def test_update_from_a_batch(rlperf, sizes):
     n = N_TIMES[sizes]
     # A fresh network each time: one that has learned the batch by heart has other numbers.
@@ -104,7 +106,6 @@ def test_update_from_a_batch(rlperf, sizes):
 
 
 @pytest.mark.parametrize("name", ACTIVATIONS)
-@pytest.mark.rlperf(category="nets")
 def test_forward_and_backward_by_activation(rlperf, name):
     learner = Learner(DQN_SIZES, name)
 
@@ -120,9 +121,17 @@ def test_forward_and_backward_by_activation(rlperf, name):
     assert np.abs(learner.mlp.grads).max() > 0.0
 
 
-@pytest.mark.rlperf(category="nets", sizes=[64, 128, 256, 512])
+@pytest.mark.rlperf(sizes=[64, 128, 256, 512])
 def test_forward_by_width(rlperf, rlperf_size):
     learner = Learner((8, rlperf_size, rlperf_size, 2))
     y = rlperf(learner.forward, 1)
     assert y.shape == (BATCH_SIZE, 2)
     assert np.isfinite(y).all()
+
+
+@pytest.mark.rlperf(sizes=[16, 64, 256, 1024])
+def test_update_by_rows_of_the_batch(rlperf, rlperf_size):
+    """What a larger batch saves: the time grows more slowly than its rows."""
+    learner = Learner(DQN_SIZES, n=rlperf_size)
+    assert np.isfinite(rlperf(learner.update, 1))
+    assert learner.mlp.forward(learner.x).shape == (rlperf_size, 2)

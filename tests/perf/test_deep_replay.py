@@ -67,6 +67,13 @@ def test_prioritised_sample_of_32(rlperf, rlperf_size):
 
 
 @pytest.mark.rlperf(category="replay", steps=256 * N_LARGE, sizes=CAPACITIES)
+def test_prioritised_sample_of_256(rlperf, rlperf_size):
+    batch = rlperf(sample, full("prioritised", rlperf_size, 256), N_LARGE)
+    assert_whole(batch, 256, rlperf_size)
+    assert np.array_equal(batch.indices, batch.a_tm1)
+
+
+@pytest.mark.rlperf(category="replay", steps=256 * N_LARGE, sizes=CAPACITIES)
 def test_prioritised_sample_and_update_of_256(rlperf, rlperf_size):
     replay = full("prioritised", rlperf_size, 256)
     # What is near the newcomers' priority: the rows that are drawn stay spread over all there are.
