@@ -84,27 +84,21 @@ def sample(
 
 
 @inlined
-def child_at(tree: Any, ends: Any, mark: Any) -> tuple[Any, Any]:
-    """The child in which the mark lies, by where the children end, and how far into it.
+def child_at(tree: Any, group: Any, mark: Any) -> tuple[Any, Any]:
+    """The child of a group in which the mark lies, and how far into it.
 
-    All eight are counted, without a branch: nobody can foretell where the mark lies.
+    By halves, without a branch: nobody can foretell where the mark lies.
     """
-    child = 0
-    for k in range(WIDTH):
-        child += np.int64(mark >= tree[ends, k])
-    child = min(child, WIDTH - 1)
-    below = tree[ends, max(child - 1, 0)]
-    return child, mark - (below if child > 0 else 0.0)
-
-
-@inlined
-def leaf_at(tree: Any, group: Any, mark: Any) -> Any:
-    """The same for a group whose ends are not kept; how far into it does not matter any more."""
-    child, end = 0, 0.0
-    for k in range(WIDTH - 1):
-        end += tree[group, k]
-        child += np.int64(mark >= end)
-    return child
+    four = (tree[group, 0] + tree[group, 1]) + (tree[group, 2] + tree[group, 3])
+    child = np.int64(mark >= four) << 2
+    mark -= four if mark >= four else 0.0
+    two = tree[group, child] + tree[group, child + 1]
+    child += np.int64(mark >= two) << 1
+    mark -= two if mark >= two else 0.0
+    one = tree[group, child]
+    child += np.int64(mark >= one)
+    mark -= one if mark >= one else 0.0
+    return child, mark
 
 
 @inlined
@@ -140,33 +134,25 @@ def descend(
 ) -> None:
     """A leaf for each of `nodes`, one from each of as many equal parts of the total."""
     n = len(nodes)
-    share = tree[starts[0], 0] / n
+    share = tree[0, 0] / n
     counter = rng[0]
     for i in range(n):
         counter += GAMMA
         marks[i] = (i + unit(counter)) * share
     rng[0] = counter
-    leaves = len(starts) - 1
     top = walked_level(len(starts), size, n)
-    walk(tree, starts[top], (size - 1) >> (SHIFT * (leaves - top)), marks, nodes)
-    for level in range(top + 1, leaves + 1):
+    walk(tree, starts[top], (size - 1) >> (SHIFT * (len(starts) - 1 - top)), marks, nodes)
+    for level in range(top + 1, len(starts)):
         # Rounding may put a mark behind all there is; then the last one is meant.
-        last = (size - 1) >> (SHIFT * (leaves - level))
-        groups = starts[level] if level == leaves else starts[level] - starts[0]
+        last = (size - 1) >> (SHIFT * (len(starts) - 1 - level))
         if last >= FETCHED:
             # A short loop first: it has many groups under way from memory before they are needed.
             for i in range(n):
-                firsts[i] = tree[groups + nodes[i], 0]
-        if level < leaves:
-            for i in range(n):
-                node = nodes[i]
-                child, marks[i] = child_at(tree, groups + node, marks[i])
-                nodes[i] = min((node << SHIFT) + child, last)
-        else:
-            for i in range(n):
-                node = nodes[i]
-                child = leaf_at(tree, groups + node, marks[i])
-                nodes[i] = min((node << SHIFT) + child, last)
+                firsts[i] = tree[starts[level] + nodes[i], 0]
+        for i in range(n):
+            node = nodes[i]
+            child, marks[i] = child_at(tree, starts[level] + node, marks[i])
+            nodes[i] = min((node << SHIFT) + child, last)
 
 
 @compiled
@@ -193,16 +179,10 @@ def sample_tree(
 
 @inlined
 def sum_group(tree: Any, starts: Any, level: int, group: int) -> None:
-    """Sum a group of a level into its node in the level above; see `tree.sum_level`."""
+    """Sum a group of a level into its node in the level above."""
     total = 0.0
-    row = starts[level] + group
-    if level < len(starts) - 1:
-        for k in range(WIDTH):
-            total += tree[row, k]
-            tree[row - starts[0], k] = total
-    else:
-        for k in range(WIDTH):
-            total += tree[row, k]
+    for k in range(WIDTH):
+        total += tree[starts[level] + group, k]
     tree[starts[level - 1] + (group >> SHIFT), group & (WIDTH - 1)] = total
 
 

@@ -87,7 +87,7 @@ def _descend(
     tree: Tree, starts: Rows, size: int, rng: Rng, marks: NDArray[np.float64], nodes: Rows
 ) -> None:
     n = len(nodes)
-    marks[:] = (np.arange(n) + drawn(rng, n)) * (tree[starts[0], 0] / n)
+    marks[:] = (np.arange(n) + drawn(rng, n)) * (tree[0, 0] / n)
     n_nodes = [-(-size // WIDTH**above) for above in reversed(range(len(starts)))]
     top = max(level for level in range(len(starts)) if level == 0 or n_nodes[level] <= n)
     _walk(nodes_of(tree, starts, top)[: n_nodes[top]], marks, nodes)
@@ -105,10 +105,15 @@ def _walk(level: NDArray[np.float64], marks: NDArray[np.float64], nodes: Rows) -
 
 def _child_at(groups: Array, marks: NDArray[np.float64]) -> Rows:
     """The child of each group in which its mark lies; marks become how far into it."""
-    ends = np.cumsum(groups, axis=1)
-    child: Rows = (marks[:, None] >= ends[:, :-1]).sum(axis=1)
-    below = ends[np.arange(len(marks)), child - 1]
-    marks -= np.where(child > 0, below, 0.0)
+    every = np.arange(len(marks))
+    twos = groups[:, ::2] + groups[:, 1::2]
+    fours = twos[:, ::2] + twos[:, 1::2]
+    child = np.zeros(len(marks), np.int64)
+    for sums in (fours, twos, groups):
+        left = sums[every, 2 * child]
+        right = marks >= left
+        marks -= left * right
+        child = 2 * child + right
     return child
 
 

@@ -126,7 +126,7 @@ class PrioritisedReplay(Ring):
 
     def total(self) -> float:
         """The root of the tree: the sum of all priorities."""
-        return float(self._tree[self._starts[0], 0])
+        return float(self._tree[0, 0])
 
     def state(self) -> State:
         return {**super().state(), "priorities": self.priorities(), "top": self._top.copy()}
