@@ -60,10 +60,13 @@ def verdict(ratio: float, wanted: float | None) -> str:
 
 
 def returns_of(pairs: Sequence[tuple[Measured, Measured]]) -> str:
-    """Medians over the rounds, at equal steps."""
+    """Medians over the rounds, at equal steps; ours is wanted to be no lower."""
     ours = [mine.mean_return for mine, _ in pairs if mine.mean_return is not None]
     theirs = [other.mean_return for _, other in pairs if other.mean_return is not None]
-    return f"{median(ours):.0f}, {median(theirs):.0f}" if ours and theirs else ""
+    if not ours or not theirs:
+        return ""
+    missed = ": missed" if median(ours) < median(theirs) else ""
+    return f"{median(ours):.1f}, {median(theirs):.1f}{missed}"
 
 
 def circumstances(run: Run, n_rounds: int) -> str:
