@@ -16,7 +16,7 @@ from rl_impls.replay.tree import NEVER_ADDED, NOT_FINITE, WIDTH, Rng, Rows, Tree
 from rl_impls.splitmix import GAMMA, unit
 
 SHIFT: Final = 3  # an eighth
-FETCHED: Final = 50_000  # leaves that the nearer caches do not hold
+FETCHED: Final = 50_000  # nodes of a level that the nearer caches do not hold
 
 
 @inlined
@@ -132,10 +132,7 @@ def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
 def descend(
     tree: Any, starts: Any, size: int, rng: Any, marks: Any, nodes: Any, firsts: Any
 ) -> None:
-    """A group of leaves for each of `nodes`, by marks from as many equal parts of the total.
-
-    Groups are under way from memory when it returns.
-    """
+    """A leaf for each of `nodes`, one from each of as many equal parts of the total."""
     n = len(nodes)
     share = tree[0, 0] / n
     counter = rng[0]
@@ -143,20 +140,19 @@ def descend(
         counter += GAMMA
         marks[i] = (i + unit(counter)) * share
     rng[0] = counter
-    leaves = len(starts) - 1
-    top = min(walked_level(len(starts), size, n), leaves - 1)
-    walk(tree, starts[top], (size - 1) >> (SHIFT * (leaves - top)), marks, nodes)
-    for level in range(top + 1, leaves):
+    top = walked_level(len(starts), size, n)
+    walk(tree, starts[top], (size - 1) >> (SHIFT * (len(starts) - 1 - top)), marks, nodes)
+    for level in range(top + 1, len(starts)):
         # Rounding may put a mark behind all there is; then the last one is meant.
-        last = (size - 1) >> (SHIFT * (leaves - level))
+        last = (size - 1) >> (SHIFT * (len(starts) - 1 - level))
+        if last >= FETCHED:
+            # A short loop first: it has many groups under way from memory before they are needed.
+            for i in range(n):
+                firsts[i] = tree[starts[level] + nodes[i], 0]
         for i in range(n):
             node = nodes[i]
             child, marks[i] = child_at(tree, starts[level] + node, marks[i])
             nodes[i] = min((node << SHIFT) + child, last)
-    if size >= FETCHED:
-        # A short loop: it has many groups under way from memory before they are needed.
-        for i in range(n):
-            firsts[i] = tree[starts[leaves] + nodes[i], 0]
 
 
 @compiled
@@ -167,18 +163,14 @@ def sample_tree(
 ) -> None:  # fmt: skip
     """Draw a row for each of `rows` by its priority, with w**(1 / beta); see `prioritised`."""
     capacity = len(ring)
-    size = min(n_added, capacity)
-    descend(tree, starts, size, rng, marks, rows, weights)
+    descend(tree, starts, min(n_added, capacity), rng, marks, rows, weights)
     lap = n_added // capacity * capacity
     leaves = starts[len(starts) - 1]
     least = np.inf
     for i in range(len(rows)):
-        child, _ = child_at(tree, leaves + rows[i], marks[i])
-        row = min((rows[i] << SHIFT) + child, size - 1)
-        rows[i] = row
-        marks[i] = tree[leaves + (row >> SHIFT), row & (WIDTH - 1)]
+        marks[i] = tree[leaves + (rows[i] >> SHIFT), rows[i] & (WIDTH - 1)]
         least = min(least, marks[i])
-        index = row + lap
+        index = rows[i] + lap
         indices[i] = index if index < n_added else index - capacity
     for i in range(len(rows)):
         weights[i] = least / marks[i]

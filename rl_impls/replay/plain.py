@@ -89,7 +89,7 @@ def _descend(
     n = len(nodes)
     marks[:] = (np.arange(n) + drawn(rng, n)) * (tree[0, 0] / n)
     n_nodes = [-(-size // WIDTH**above) for above in reversed(range(len(starts)))]
-    top = max(level for level in range(len(starts) - 1) if level == 0 or n_nodes[level] <= n)
+    top = max(level for level in range(len(starts)) if level == 0 or n_nodes[level] <= n)
     _walk(nodes_of(tree, starts, top)[: n_nodes[top]], marks, nodes)
     for level in range(top + 1, len(starts)):
         child = _child_at(tree[starts[level] + nodes], marks)
