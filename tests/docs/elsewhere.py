@@ -113,7 +113,9 @@ SHORTENED: Mapping[str, str] = {
     ),
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
     "python -m tests.perf.figures.blocking 3": "python -m tests.perf.figures.blocking 1 1000",
-    "python -m tests.perf.figures.efficiency 20": "python -m tests.perf.figures.efficiency 1",
+    "python -m tests.perf.figures.efficiency 20": (
+        "python -m tests.perf.figures.efficiency 1 1000000"
+    ),
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline 3": "python -m tests.perf.figures.pipeline 1 100",
     "python -m tests.perf.figures.transport 3": "python -m tests.perf.figures.transport 1 5000",

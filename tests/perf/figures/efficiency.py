@@ -1,4 +1,4 @@
-"""`python -m tests.perf.figures.efficiency [ROUNDS]`: what parallel training costs.
+"""`python -m tests.perf.figures.efficiency [ROUNDS [STEPS]]`: what parallel training costs.
 
 Each round trains in two processes that share their table (parallel), in two that know nothing of
 each other (apart), and in one of the latter alone, in random order. All processes live from the
@@ -59,9 +59,9 @@ def start_single(seed: int) -> Single:
     return Single(process, ours)
 
 
-def speeds_apart(singles: list[Single]) -> tuple[float, float]:
+def speeds_apart(singles: list[Single], total: int) -> tuple[float, float]:
     """Steps per second until all are done, and the sum of each one's own."""
-    n_steps = N_STEPS // N_PROCESSES
+    n_steps = total // N_PROCESSES
     begin = time.perf_counter()
     for single in singles:
         single.pipe.send(n_steps)
@@ -70,20 +70,22 @@ def speeds_apart(singles: list[Single]) -> tuple[float, float]:
     return whole, sum(n_steps / seconds for seconds in own_seconds)
 
 
-def speed_parallel(runtime: ParallelRuntime) -> float:
+def speed_parallel(runtime: ParallelRuntime, total: int) -> float:
     begin = time.perf_counter()
-    assert runtime.train(N_STEPS).steps == N_STEPS
-    return N_STEPS / (time.perf_counter() - begin)
+    assert runtime.train(total).steps == total
+    return total / (time.perf_counter() - begin)
 
 
 def measure(
-    runtime: ParallelRuntime, singles: list[Single], n_rounds: int
+    runtime: ParallelRuntime, singles: list[Single], n_rounds: int, total: int
 ) -> list[dict[str, float]]:
     """Steps per second of each way, round by round."""
     ways: dict[str, Callable[[], dict[str, float]]] = {
-        "parallel": lambda: {"parallel": speed_parallel(runtime)},
-        "apart": lambda: dict(zip(("apart", "apart, summed"), speeds_apart(singles), strict=True)),
-        "alone": lambda: {"alone": speeds_apart(singles[:1])[0]},
+        "parallel": lambda: {"parallel": speed_parallel(runtime, total)},
+        "apart": lambda: dict(
+            zip(("apart", "apart, summed"), speeds_apart(singles, total), strict=True)
+        ),
+        "alone": lambda: {"alone": speeds_apart(singles[:1], total)[0]},
     }
     rounds = []
     for _ in range(n_rounds):
@@ -117,15 +119,15 @@ def _played(learner: QLearner) -> str:
 
 
 def main(argv: list[str]) -> None:
-    n_rounds = int(argv[0]) if argv else 25
+    n_rounds, total = map(int, [*argv, *("25", str(N_STEPS))[len(argv) :]])
     print(
-        f"{circumstances()}\npython -m tests.perf.figures.efficiency {n_rounds}: {AGENT}, "
-        f"{N_PROCESSES} processes, {N_STEPS:,} steps a round, wall time"
+        f"{circumstances()}\npython -m tests.perf.figures.efficiency {n_rounds} {total}: {AGENT}, "
+        f"{N_PROCESSES} processes, {total:,} steps a round, wall time"
     )
     singles = [start_single(seed) for seed in range(N_PROCESSES)]
     learner = player(AGENT)
     with ParallelRuntime(learner, tictactoe, processes=N_PROCESSES, seed=1) as runtime:
-        rounds = measure(runtime, singles, n_rounds)
+        rounds = measure(runtime, singles, n_rounds, total)
     print(render(rounds))
     print(f"{'parallel':26}{_played(learner)}")
     for single in singles:
