@@ -122,7 +122,7 @@ class DQN(DeepAgent):
         return self._epsilon.at(self.n_steps)
 
     @property
-    def n_updates(self) -> int:
+    def updates_made(self) -> int:
         return self._adam.n_steps
 
     def act(self, obs: Observations) -> Array:

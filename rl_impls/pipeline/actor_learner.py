@@ -171,8 +171,8 @@ class _Learner:
         self._collector: Final = Collector(shared.rings, members, shared.data)
         self._limits: Final = limits
         self._tell: Final = tell
-        self._first_update: Final = agent.n_updates
-        self._published_at = agent.n_updates
+        self._first_update: Final = agent.updates_made
+        self._published_at = agent.updates_made
         self._n_published = 0
         self._processed = self._batches = 0
         self._waiting_s = 0.0
@@ -204,16 +204,16 @@ class _Learner:
         piece = self._agent.settings.update_every
         for begin in range(0, n, piece):
             self._agent.advance(min(piece, n - begin))
-            if self._agent.n_updates - self._published_at >= self._settings.publish_interval:
+            if self._agent.updates_made - self._published_at >= self._settings.publish_interval:
                 self._publish()
 
     def _publish(self) -> None:
-        self._published_at = self._agent.n_updates
+        self._published_at = self._agent.updates_made
         self._n_published += self._weights.publish(self._agent.parameters(), self._version())
 
     def _version(self) -> int:
         """Updates so far, and one: 0 is no version."""
-        return self._agent.n_updates + 1
+        return self._agent.updates_made + 1
 
     def _lag(self) -> float:
         versions = [tally.version or 1 for tally in self._tallies]
@@ -251,7 +251,7 @@ class _Learner:
         return Trained(
             steps=self._processed,
             drops=self._collector.n_dropped,
-            updates=self._agent.n_updates - self._first_update,
+            updates=self._agent.updates_made - self._first_update,
             episodes=self._episodes()[0],
             batches=self._batches,
             published=self._n_published,

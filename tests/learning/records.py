@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -14,7 +13,7 @@ from pytest_rlperf.store.json_lines import append_lines, read_lines
 from rl_impls.agents.presets import preset_for
 from tests import schema_lines
 from tests.learning.goals import Training
-from tests.proof.facts import REPOSITORY, core_count, cpu_model, installed, tree_of
+from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 
 # 1: first version.
 SCHEMA = 1
@@ -81,5 +80,5 @@ def made(training: Training, words: list[str], result: Mapping[str, Any]) -> Rec
         tree=tree_of(REPOSITORY, "rl_impls"),
         machine=cpu_model(),
         cores=core_count(),
-        versions={"python": platform.python_version(), **{n: installed(n) for n in LIBRARIES}},
+        versions=versions(LIBRARIES),
     )

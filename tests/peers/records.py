@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,7 +9,7 @@ from pathlib import Path
 from pytest_rlperf.store.json_lines import append_lines, read_lines
 from tests import schema_lines
 from tests.peers.measured import Measured
-from tests.proof.facts import REPOSITORY, core_count, cpu_model, installed, tree_of
+from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 
 # 1: first version.
 SCHEMA = 1
@@ -41,9 +40,8 @@ class Record:
 
 
 def begun(date: str, sizes: str) -> Run:
-    versions = {"python": platform.python_version(), **{n: installed(n) for n in LIBRARIES}}
     tree = tree_of(REPOSITORY, "rl_impls")
-    return Run(date, sizes, tree, cpu_model(), core_count(), versions)
+    return Run(date, sizes, tree, cpu_model(), core_count(), versions(LIBRARIES))
 
 
 def from_line(line: str) -> Record:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import subprocess
+from collections.abc import Iterable
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -32,6 +33,14 @@ def installed(distribution: str) -> str:
         return version(distribution)
     except PackageNotFoundError:
         return "absent"
+
+
+def versions(distributions: Iterable[str]) -> dict[str, str]:
+    """Of Python and of these."""
+    return {
+        "python": platform.python_version(),
+        **{each: installed(each) for each in distributions},
+    }
 
 
 def cpu_model() -> str:

@@ -1,6 +1,7 @@
 """Programs that train for ever, and what is left of them when something ends them."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -41,3 +42,30 @@ def running(source: str, folder: Path) -> Iterator[tuple[subprocess.Popen[str], 
 def assert_all_end(processes):
     _, alive = psutil.wait_procs(processes, timeout=DEADLINE_S)
     assert alive == []
+
+
+def assert_all_end_with_the_program(program, processes):
+    program.kill()
+    program.wait(DEADLINE_S)
+    assert_all_end(processes)
+
+
+def assert_ctrl_c_keeps_what_was_learned(program, processes):
+    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to every process
+    complaints = _complaints_of_one_that_learned(program)
+    assert complaints.count("KeyboardInterrupt") == 1
+    assert complaints.count("Traceback") == 1
+    assert_all_end(processes)
+
+
+def assert_one_that_is_killed_ends_all(program, processes, killed):
+    killed.kill()
+    complaints = _complaints_of_one_that_learned(program)
+    assert f"(process {killed.pid}) was killed by SIGKILL" in complaints
+    assert_all_end(processes)
+
+
+def _complaints_of_one_that_learned(program):
+    said, complaints = program.communicate(timeout=DEADLINE_S)
+    assert said.split() == ["learned", "True"]
+    return complaints

@@ -80,7 +80,7 @@ def alone(burn_s: float, n_steps: int, seed: int) -> Done:
         begin = time.perf_counter()
         train_in_one(agent, env, n_steps, hooks=[count])
         seconds = time.perf_counter() - begin
-    return Done(n_steps / seconds, agent.n_updates, n_steps / max(1, sum(ends)), _played(agent))
+    return Done(n_steps / seconds, agent.updates_made, n_steps / max(1, sum(ends)), _played(agent))
 
 
 def in_two(burn_s: float, n_steps: int, seed: int) -> Done:
@@ -88,7 +88,7 @@ def in_two(burn_s: float, n_steps: int, seed: int) -> Done:
     agent = QRDQN(shape_of(make_env(seed=0)), SETTINGS, seed=seed)
     trained = train(agent, make_env, n_steps, PIPELINE, seed=seed)
     episode_steps = trained.steps / max(1, trained.episodes)
-    return Done(trained.steps / trained.seconds, agent.n_updates, episode_steps, _played(agent))
+    return Done(trained.steps / trained.seconds, agent.updates_made, episode_steps, _played(agent))
 
 
 def _played(agent: QRDQN) -> float:

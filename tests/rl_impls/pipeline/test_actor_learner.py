@@ -24,7 +24,7 @@ def test_it_does_the_work_of_one_process(actors, locked):
     settings = PipelineSettings(actors=actors, locked=locked, **SMALL)
     trained = train(agent, cartpole, 3_000, settings, seed=0)
     assert trained.steps == agent.n_steps == alone.n_steps == agent.replay.n_added == 3_000
-    assert trained.updates == agent.n_updates == alone.n_updates
+    assert trained.updates == agent.updates_made == alone.updates_made
     assert trained.drops == 0
     assert trained.episodes > 10
     assert 0 < trained.batches <= 3_000 // 200 + 1

@@ -1,7 +1,5 @@
 """Whatever happens to a process of a pipeline: it is said, and nothing is left behind."""
 
-import os
-import signal
 from functools import partial
 
 import pytest
@@ -9,7 +7,13 @@ import pytest
 from rl_impls.errors import WorkerDied
 from rl_impls.pipeline.actor_learner import train
 from rl_impls.pipeline.settings import PipelineSettings
-from tests.rl_impls.leftovers import DEADLINE_S, assert_all_end, running, segments
+from tests.rl_impls.leftovers import (
+    assert_all_end_with_the_program,
+    assert_ctrl_c_keeps_what_was_learned,
+    assert_one_that_is_killed_ends_all,
+    running,
+    segments,
+)
 from tests.rl_impls.pipeline.worlds import agent_for, troubled
 from tests.rl_impls.runtimes import games
 
@@ -81,26 +85,13 @@ def training(request, tmp_path):
 
 
 def test_actors_end_when_the_learner_is_killed(training):
-    program, actors = training
-    program.kill()
-    program.wait(DEADLINE_S)
-    assert_all_end(actors)
+    assert_all_end_with_the_program(*training)
 
 
 def test_ctrl_c_ends_all_processes_and_keeps_what_was_learned(training):
-    program, actors = training
-    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to every process
-    said, complaints = program.communicate(timeout=DEADLINE_S)
-    assert said.split() == ["learned", "True"]
-    assert complaints.count("KeyboardInterrupt") == 1
-    assert complaints.count("Traceback") == 1
-    assert_all_end(actors)
+    assert_ctrl_c_keeps_what_was_learned(*training)
 
 
 def test_a_killed_actor_ends_the_training(training):
     program, actors = training
-    actors[1].kill()
-    said, complaints = program.communicate(timeout=DEADLINE_S)
-    assert said.split() == ["learned", "True"]
-    assert f"(process {actors[1].pid}) was killed by SIGKILL" in complaints
-    assert_all_end(actors)
+    assert_one_that_is_killed_ends_all(program, actors, actors[1])

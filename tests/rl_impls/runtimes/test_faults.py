@@ -1,7 +1,5 @@
 """Whatever happens to a process of a training: it is said, and nothing is left behind."""
 
-import os
-import signal
 from functools import partial
 
 import pytest
@@ -10,7 +8,13 @@ from rl_impls.errors import WorkerDied
 from rl_impls.runtimes.parallel import ParallelRuntime
 from rl_impls.runtimes.processes import exit_reason
 from rl_impls.tabular import LEARNERS
-from tests.rl_impls.leftovers import DEADLINE_S, assert_all_end, running, segments
+from tests.rl_impls.leftovers import (
+    assert_all_end_with_the_program,
+    assert_ctrl_c_keeps_what_was_learned,
+    assert_one_that_is_killed_ends_all,
+    running,
+    segments,
+)
 from tests.rl_impls.runtimes import games
 from tests.rl_impls.runtimes.games import player
 
@@ -87,30 +91,17 @@ def training(tmp_path):
 
 
 def test_workers_end_when_their_parent_is_killed(training):
-    program, children = training
-    program.kill()
-    program.wait(DEADLINE_S)
-    assert_all_end(children)
+    assert_all_end_with_the_program(*training)
 
 
 def test_ctrl_c_ends_all_processes_and_keeps_the_table(training):
-    program, children = training
-    os.killpg(program.pid, signal.SIGINT)  # as a terminal does, to every process
-    said, complaints = program.communicate(timeout=DEADLINE_S)
-    assert said.split() == ["learned", "True"]
-    assert complaints.count("KeyboardInterrupt") == 1
-    assert complaints.count("Traceback") == 1
-    assert_all_end(children)
+    assert_ctrl_c_keeps_what_was_learned(*training)
 
 
 def test_a_killed_worker_ends_the_training(training):
     program, children = training
     worker = max(children, key=lambda child: sum(child.cpu_times()[:2]))
-    worker.kill()
-    said, complaints = program.communicate(timeout=DEADLINE_S)
-    assert said.split() == ["learned", "True"]
-    assert f"(process {worker.pid}) was killed by SIGKILL" in complaints
-    assert_all_end(children)
+    assert_one_that_is_killed_ends_all(program, children, worker)
 
 
 @pytest.mark.parametrize(
