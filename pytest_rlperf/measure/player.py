@@ -68,6 +68,9 @@ class Assignment:
 class Player:
     """Measures the calls of one test at a time, in step with the other side."""
 
+    ends_alone = True
+    """Whether it goes on without a partner that left."""
+
     def __init__(
         self,
         channel: Channel,
@@ -253,6 +256,7 @@ class Player:
 
         gc.collect()
         before = involuntary_switches()
+        gone: PartnerGone | None = None
         try:
             if self._baton.alone:
                 for _ in range(plan.pairs):
@@ -265,12 +269,17 @@ class Player:
             else:
                 order = order_of_turns(plan.pairs, assignment.seed)
                 take_turns(self._side, order, self._baton, run_slice)
-        except PartnerGone:
-            self._abandoned = True
-            raise
+        except PartnerGone as error:
+            gone = error
         except BaseException:
             self._baton.leave()
             raise
+        if gone is not None:
+            # Where both sides would raise, each says so, whichever of them had the first turn.
+            while self.ends_alone and len(slices) < plan.pairs and not self._baton.overdue:
+                run_slice()
+            self._abandoned = True
+            raise gone
         return slices, result, involuntary_switches() - before
 
     def _loop_overhead(self, plan: Plan) -> float:

@@ -32,6 +32,10 @@ class Baton:
     def alone(self) -> bool:
         return self._sock is None
 
+    @property
+    def overdue(self) -> bool:
+        return time.monotonic() >= self._deadline
+
     def reset(self, seconds: float) -> None:
         """Forget what an aborted test left in the socket; set the deadline of the next one."""
         self._deadline = time.monotonic() + seconds
@@ -63,7 +67,7 @@ class Baton:
 
     def waiting(self) -> bool:
         """Whether `wait` would return, or raise, at once."""
-        if self._sock is None or time.monotonic() >= self._deadline:
+        if self._sock is None or self.overdue:
             return True
         return bool(select.select([self._sock], [], [], 0)[0])
 

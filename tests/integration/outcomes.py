@@ -57,6 +57,12 @@ def third_call_on_base(calls=[0]):
     calls[0] += 1
     if calls[0] == 3:
         raise OverflowError("the buffer is full")
+
+def third_call_on_both(calls=[0]):
+    tick(1 * MS)
+    calls[0] += 1
+    if calls[0] == 3:
+        raise OverflowError("the buffer is full")
 """
 
 LIBRARY_HEAD = """
@@ -119,6 +125,12 @@ def third_call_on_head(calls=[0]):
 
 def third_call_on_base(calls=[0]):
     tick(1 * MS)
+
+def third_call_on_both(calls=[0]):
+    tick(1 * MS)
+    calls[0] += 1
+    if calls[0] == 3:
+        raise OverflowError("the buffer is full")
 """
 
 TESTS = """
@@ -170,6 +182,9 @@ def test_third_call_on_head(rlperf):
 
 def test_third_call_on_base(rlperf):
     rlperf(lib.third_call_on_base)
+
+def test_third_call_on_both(rlperf):
+    rlperf(lib.third_call_on_both)
 
 def test_wrong_result(rlperf):
     updates = rlperf(lib.learn)

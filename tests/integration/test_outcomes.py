@@ -20,6 +20,7 @@ EXPECTED = {
     "test_new_on_head": "no_baseline",
     "test_third_call_on_head": "failed",
     "test_third_call_on_base": "no_baseline",
+    "test_third_call_on_both": "failed",
     "test_wrong_result": "failed",
     "test_skipped": "skipped",
     "test_marked_skip": "skipped",

@@ -1,9 +1,10 @@
 """One side's part in a benchmark: what it plays, and what it tells the controller."""
 
 import gc
+import itertools
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, cast
 
@@ -169,7 +170,19 @@ class BothReady(FakeChannel):
         return super().receive()
 
 
-def play_both(mode: Mode, head_fails_at: int | None = None) -> tuple[list[Player], list[Any]]:
+def fail_at(number: int | None) -> Callable[[], None]:
+    made = itertools.count(1)
+
+    def call() -> None:
+        if next(made) == number:
+            raise ValueError(f"call {number}")
+
+    return call
+
+
+def play_both(
+    mode: Mode, head_fails_at: int | None = None, base_fails_at: int | None = None
+) -> tuple[list[Player], list[Any]]:
     """Both sides in threads, over a real socket; returns the players and what each met."""
     plan = Plan(mode, calls=1, pairs=5, warmup=1)
     barrier = threading.Barrier(2)
@@ -183,19 +196,13 @@ def play_both(mode: Mode, head_fails_at: int | None = None) -> tuple[list[Player
         except Exception as error:
             met[side] = error
 
-    def fail_in_time() -> None:
-        calls_made.append(1)
-        if len(calls_made) == head_fails_at:
-            raise ValueError("third call")
-
-    calls_made: list[int] = []
     ours, theirs = socket.socketpair()
     with ours, theirs:
         players = [
             player(channels[HEAD], plan=plan, side=HEAD, baton=Baton(ours)),
             player(channels[BASE], plan=plan, side=BASE, baton=Baton(theirs)),
         ]
-        sides = [(HEAD, Calls(fail_in_time)), (BASE, Calls(lambda: None))]
+        sides = [(HEAD, Calls(fail_at(head_fails_at))), (BASE, Calls(fail_at(base_fails_at)))]
         threads = [threading.Thread(target=run, args=side, daemon=True) for side in sides]
         for thread in threads:
             thread.start()
@@ -217,6 +224,14 @@ def test_a_side_that_raises_in_a_slice_is_to_blame_and_its_partner_is_abandoned(
     assert isinstance(head_met, ValueError)
     assert isinstance(base_met, PartnerGone)
     assert (head.abandoned, base.abandoned) == (False, True)
+
+
+@pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
+@pytest.mark.parametrize(("head_at", "base_at"), [(3, 3), (5, 3), (3, 5)])
+def test_where_both_would_raise_both_say_so(mode: Mode, head_at: int, base_at: int):
+    players, met = play_both(mode, head_fails_at=head_at, base_fails_at=base_at)
+    assert [str(error) for error in met] == [f"call {head_at}", f"call {base_at}"]
+    assert not any(made.abandoned for made in players)
 
 
 @pytest.mark.parametrize(

@@ -20,6 +20,8 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 class RankPlayer(Player):
     """Takes turns with the same rank of the other side; the slices of its job begin together."""
 
+    ends_alone = False  # the other ranks may have lost no partner, and would be waited for
+
     def __init__(
         self,
         channel: Channel,
