@@ -1,7 +1,7 @@
 """Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call.
 
 Batches go along the upper levels of the sum tree and down the others level by level: the rows of a
-level do not wait for each other.
+level do not wait for each other, and what they need next is fetched meanwhile.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.jit import compiled, inlined
-from rl_impls.replay.tree import NEVER_ADDED, NOT_FINITE, WIDTH, Rng, Rows, Tree
+from rl_impls.replay.lanes import child_at, fetch
+from rl_impls.replay.tree import LEAVES, NEVER_ADDED, NOT_FINITE, WIDTH, Leaves, Rng, Rows, Tree
 from rl_impls.splitmix import GAMMA, unit
 
 SHIFT: Final = 3  # an eighth
-FETCHED: Final = 50_000  # nodes of a level that the nearer caches do not hold
+LEAF_SHIFT: Final = 4  # a sixteenth
 
 
 @inlined
@@ -84,28 +85,10 @@ def sample(
 
 
 @inlined
-def child_at(tree: Any, group: Any, mark: Any) -> tuple[Any, Any]:
-    """The child of a group in which the mark lies, and how far into it.
-
-    By halves, without a branch: nobody can foretell where the mark lies.
-    """
-    four = (tree[group, 0] + tree[group, 1]) + (tree[group, 2] + tree[group, 3])
-    child = np.int64(mark >= four) << 2
-    mark -= four if mark >= four else 0.0
-    two = tree[group, child] + tree[group, child + 1]
-    child += np.int64(mark >= two) << 1
-    mark -= two if mark >= two else 0.0
-    one = tree[group, child]
-    child += np.int64(mark >= one)
-    mark -= one if mark >= one else 0.0
-    return child, mark
-
-
-@inlined
-def walked_level(n_levels: int, size: int, n_marks: int) -> int:
-    """The last level on which the first `size` leaves have no more nodes than there are marks."""
+def walked_level(n_levels: int, last: int, n_marks: int) -> int:
+    """The last level that has no more nodes than there are marks; `last` is the lowest node."""
     level = 0
-    while level + 1 < n_levels and (size - 1) >> (SHIFT * (n_levels - 2 - level)) < n_marks:
+    while level + 1 < n_levels and last >> (SHIFT * (n_levels - 2 - level)) < n_marks:
         level += 1
     return level
 
@@ -130,9 +113,10 @@ def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
 
 @inlined
 def descend(
-    tree: Any, starts: Any, size: int, rng: Any, marks: Any, nodes: Any, firsts: Any
+    leaves: Any, tree: Any, starts: Any, last_leaf: int, rng: Any, marks: Any, nodes: Any
 ) -> None:
-    """A leaf for each of `nodes`, one from each of as many equal parts of the total."""
+    """A lowest node for each of `nodes`, one from each of as many equal parts of the total, and
+    how far into it."""
     n = len(nodes)
     share = tree[0, 0] / n
     counter = rng[0]
@@ -140,56 +124,75 @@ def descend(
         counter += GAMMA
         marks[i] = (i + unit(counter)) * share
     rng[0] = counter
-    top = walked_level(len(starts), size, n)
-    walk(tree, starts[top], (size - 1) >> (SHIFT * (len(starts) - 1 - top)), marks, nodes)
+    lowest, last_node = len(starts) - 1, last_leaf >> LEAF_SHIFT
+    top = walked_level(len(starts), last_node, n)
+    walk(tree, starts[top], last_node >> (SHIFT * (lowest - top)), marks, nodes)
     for level in range(top + 1, len(starts)):
         # Rounding may put a mark behind all there is; then the last one is meant.
-        last = (size - 1) >> (SHIFT * (len(starts) - 1 - level))
-        if last >= FETCHED:
-            # A short loop first: it has many groups under way from memory before they are needed.
-            for i in range(n):
-                firsts[i] = tree[starts[level] + nodes[i], 0]
+        last = last_node >> (SHIFT * (lowest - level))
         for i in range(n):
-            node = nodes[i]
-            child, marks[i] = child_at(tree, starts[level] + node, marks[i])
-            nodes[i] = min((node << SHIFT) + child, last)
+            child, marks[i] = child_at(tree, starts[level] + nodes[i], marks[i])
+            nodes[i] = min((nodes[i] << SHIFT) + child, last)
+            # The group where it goes on is on its way while the others catch up.
+            if level < lowest:
+                fetch(tree, starts[level + 1] + nodes[i])
+            else:
+                fetch(leaves, nodes[i])
 
 
 @compiled
 def sample_tree(
-    rng: Rng, n_added: int, rows: Rows, tree: Tree, starts: Rows,
+    rng: Rng, n_added: int, rows: Rows, leaves: Leaves, tree: Tree, starts: Rows,
     marks: NDArray[np.float64], indices: Rows, weights: NDArray[np.float32], ring: Any,
     obs_tm1: Any, a_tm1: Any, r_t: Any, obs_t: Any, terminated_t: Any,
 ) -> None:  # fmt: skip
     """Draw a row for each of `rows` by its priority, with w**(1 / beta); see `prioritised`."""
     capacity = len(ring)
-    descend(tree, starts, min(n_added, capacity), rng, marks, rows, weights)
-    lap = n_added // capacity * capacity
-    leaves = starts[len(starts) - 1]
-    least = np.inf
+    last = min(n_added, capacity) - 1
+    descend(leaves, tree, starts, last, rng, marks, rows)
     for i in range(len(rows)):
-        marks[i] = tree[leaves + (rows[i] >> SHIFT), rows[i] & (WIDTH - 1)]
-        least = min(least, marks[i])
+        child, _ = child_at(leaves, rows[i], marks[i])
+        rows[i] = min((rows[i] << LEAF_SHIFT) + child, last)
+        fetch(ring, rows[i])
+    lap = n_added // capacity * capacity
+    least = np.float32(np.inf)
+    for i in range(len(rows)):
+        weights[i] = leaves[rows[i] >> LEAF_SHIFT, rows[i] & (LEAVES - 1)]
+        least = min(least, weights[i])
         index = rows[i] + lap
         indices[i] = index if index < n_added else index - capacity
     for i in range(len(rows)):
-        weights[i] = least / marks[i]
+        weights[i] = least / weights[i]
     gather(ring, rows, obs_tm1, a_tm1, r_t, obs_t, terminated_t)
 
 
 @inlined
-def sum_group(tree: Any, starts: Any, level: int, group: int) -> None:
-    """Sum a group of a level into its node in the level above."""
+def total_of(groups: Any, group: int, width: int) -> float:
     total = 0.0
-    for k in range(WIDTH):
-        total += tree[starts[level] + group, k]
-    tree[starts[level - 1] + (group >> SHIFT), group & (WIDTH - 1)] = total
+    for k in range(width):
+        total += groups[group, k]
+    return total
+
+
+@inlined
+def sum_leaves(leaves: Any, tree: Any, starts: Any, group: int) -> None:
+    """Sum a group of leaves into its node."""
+    row = starts[len(starts) - 1] + (group >> SHIFT)
+    tree[row, group & (WIDTH - 1)] = total_of(leaves, group, LEAVES)
+
+
+@inlined
+def sum_nodes(tree: Any, starts: Any, level: int, group: int) -> None:
+    """Sum a group of a level into its node in the level above."""
+    row = starts[level - 1] + (group >> SHIFT)
+    tree[row, group & (WIDTH - 1)] = total_of(tree, starts[level] + group, WIDTH)
 
 
 @compiled
 def update_tree(
-    tree: Tree, starts: Rows, top: NDArray[np.float64], n_added: int, capacity: int,
-    indices: Rows, td_errors: NDArray[np.float32], alpha: float, eps: float, nodes: Rows,
+    leaves: Leaves, tree: Tree, starts: Rows, top: NDArray[np.float64], n_added: int,
+    capacity: int, indices: Rows, td_errors: NDArray[np.float32], alpha: float, eps: float,
+    nodes: Rows,
 ) -> int:  # fmt: skip
     """Give the transitions that are still there their new priorities; returns how many are."""
     for i in range(len(indices)):
@@ -199,32 +202,43 @@ def update_tree(
             return NEVER_ADDED
     n = 0
     power, least = np.float32(alpha), np.float32(eps)
-    leaves = starts[len(starts) - 1]
     for i in range(len(indices)):
         if indices[i] < n_added - capacity:
             continue  # overwritten since
         slot = indices[i] % capacity
-        priority = np.float64((abs(td_errors[i]) + least) ** power)
-        tree[leaves + (slot >> SHIFT), slot & (WIDTH - 1)] = priority
-        top[0] = max(top[0], priority)
-        nodes[n] = slot
+        priority = (abs(td_errors[i]) + least) ** power
+        leaves[slot >> LEAF_SHIFT, slot & (LEAVES - 1)] = priority
+        top[0] = max(top[0], np.float64(priority))
+        nodes[n] = slot >> LEAF_SHIFT
         n += 1
+    for i in range(n):
+        sum_leaves(leaves, tree, starts, nodes[i])
+    n_nodes = n
     for level in range(len(starts) - 1, 0, -1):
-        for i in range(n):
-            nodes[i] >>= SHIFT
-            sum_group(tree, starts, level, nodes[i])
+        n_groups = 0
+        for i in range(n_nodes):
+            group = nodes[i] >> SHIFT
+            # A batch that was drawn is in order: who shares a group stands side by side.
+            if n_groups == 0 or group != nodes[n_groups - 1]:
+                nodes[n_groups] = group
+                n_groups += 1
+                sum_nodes(tree, starts, level, group)
+        n_nodes = n_groups
     return n
 
 
 @compiled
-def fill_tree(tree: Tree, starts: Rows, begin: int, end: int, priority: float) -> None:
+def fill_tree(
+    leaves: Leaves, tree: Tree, starts: Rows, begin: int, end: int, priority: float
+) -> None:
     """The same priority for the slots from `begin` to before `end`, at least one."""
-    leaves = starts[len(starts) - 1]
     for slot in range(begin, end):
-        tree[leaves + (slot >> SHIFT), slot & (WIDTH - 1)] = priority
-    first, last = begin, end - 1
+        leaves[slot >> LEAF_SHIFT, slot & (LEAVES - 1)] = priority
+    first, last = begin >> LEAF_SHIFT, (end - 1) >> LEAF_SHIFT
+    for group in range(first, last + 1):
+        sum_leaves(leaves, tree, starts, group)
     for level in range(len(starts) - 1, 0, -1):
         first >>= SHIFT
         last >>= SHIFT
         for group in range(first, last + 1):
-            sum_group(tree, starts, level, group)
+            sum_nodes(tree, starts, level, group)

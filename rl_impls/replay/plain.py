@@ -8,14 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.replay.tree import (
+    LEAVES,
     NEVER_ADDED,
     NOT_FINITE,
     WIDTH,
+    Leaves,
     Rng,
     Rows,
     Tree,
+    ends_of,
     nodes_of,
-    sum_level,
+    sum_above,
 )
 from rl_impls.splitmix import drawn
 
@@ -37,22 +40,25 @@ def sample(rng: Rng, size: int, rows: Rows, ring: Array, *out: Array) -> None:
 
 
 def sample_tree(
-    rng: Rng, n_added: int, rows: Rows, tree: Tree, starts: Rows,
+    rng: Rng, n_added: int, rows: Rows, leaves: Leaves, tree: Tree, starts: Rows,
     marks: NDArray[np.float64], indices: Rows, weights: NDArray[np.float32], ring: Array,
     *out: Array,
 ) -> None:  # fmt: skip
-    _descend(tree, starts, min(n_added, len(ring)), rng, marks, rows)
-    marks[:] = nodes_of(tree, starts, -1)[rows]
     capacity = len(ring)
+    last = min(n_added, capacity) - 1
+    _descend(tree, starts, last // LEAVES, rng, marks, rows)
+    rows[:] = np.minimum(LEAVES * rows + _child_at(leaves[rows], marks), last)
     indices[:] = rows + n_added // capacity * capacity
     indices[indices >= n_added] -= capacity
-    weights[:] = marks.min() / marks
+    priorities = leaves.reshape(-1)[rows]
+    weights[:] = priorities.min() / priorities
     _gather(ring, rows, *out)
 
 
 def update_tree(
-    tree: Tree, starts: Rows, top: NDArray[np.float64], n_added: int, capacity: int,
-    indices: Rows, td_errors: NDArray[np.float32], alpha: float, eps: float, nodes: Rows,
+    leaves: Leaves, tree: Tree, starts: Rows, top: NDArray[np.float64], n_added: int,
+    capacity: int, indices: Rows, td_errors: NDArray[np.float32], alpha: float, eps: float,
+    nodes: Rows,
 ) -> int:  # fmt: skip
     if not np.isfinite(td_errors).all():
         return NOT_FINITE
@@ -62,38 +68,31 @@ def update_tree(
     slots = indices[alive] % capacity
     priorities = (np.abs(td_errors[alive]) + np.float32(eps)) ** np.float32(alpha)
     # Of two errors for one slot the last one counts, and NumPy promises no order.
-    last = dict(zip(slots.tolist(), priorities.tolist(), strict=True))
-    leaves = nodes_of(tree, starts, -1)
-    for slot, priority in last.items():
-        leaves[slot] = priority
+    for slot, priority in zip(slots.tolist(), priorities.tolist(), strict=True):
+        leaves[slot // LEAVES, slot % LEAVES] = priority
     top[0] = max(top[0], priorities.max(initial=0.0))
-    for level in range(len(starts) - 1, 0, -1):
-        slots //= WIDTH
-        for group in np.unique(slots).tolist():
-            sum_level(tree, starts, level, group, group)
+    sum_above(leaves, tree, starts, np.unique(slots // LEAVES))
     return len(slots)
 
 
-def fill_tree(tree: Tree, starts: Rows, begin: int, end: int, priority: float) -> None:
-    nodes_of(tree, starts, -1)[begin:end] = priority
-    first, last = begin, end - 1
-    for level in range(len(starts) - 1, 0, -1):
-        first //= WIDTH
-        last //= WIDTH
-        sum_level(tree, starts, level, first, last)
+def fill_tree(
+    leaves: Leaves, tree: Tree, starts: Rows, begin: int, end: int, priority: float
+) -> None:
+    leaves.reshape(-1)[begin:end] = priority
+    sum_above(leaves, tree, starts, np.arange(begin // LEAVES, (end - 1) // LEAVES + 1))
 
 
 def _descend(
-    tree: Tree, starts: Rows, size: int, rng: Rng, marks: NDArray[np.float64], nodes: Rows
+    tree: Tree, starts: Rows, last_node: int, rng: Rng, marks: NDArray[np.float64], nodes: Rows
 ) -> None:
     n = len(nodes)
     marks[:] = (np.arange(n) + drawn(rng, n)) * (tree[0, 0] / n)
-    n_nodes = [-(-size // WIDTH**above) for above in reversed(range(len(starts)))]
-    top = max(level for level in range(len(starts)) if level == 0 or n_nodes[level] <= n)
-    _walk(nodes_of(tree, starts, top)[: n_nodes[top]], marks, nodes)
+    lasts = [last_node // WIDTH**above for above in reversed(range(len(starts)))]
+    top = max(level for level, last in enumerate(lasts) if level == 0 or last < n)
+    _walk(nodes_of(tree, starts, top)[: lasts[top] + 1], marks, nodes)
     for level in range(top + 1, len(starts)):
         child = _child_at(tree[starts[level] + nodes], marks)
-        nodes[:] = np.minimum(WIDTH * nodes + child, n_nodes[level] - 1)
+        nodes[:] = np.minimum(WIDTH * nodes + child, lasts[level])
 
 
 def _walk(level: NDArray[np.float64], marks: NDArray[np.float64], nodes: Rows) -> None:
@@ -105,15 +104,10 @@ def _walk(level: NDArray[np.float64], marks: NDArray[np.float64], nodes: Rows) -
 
 def _child_at(groups: Array, marks: NDArray[np.float64]) -> Rows:
     """The child of each group in which its mark lies; marks become how far into it."""
-    every = np.arange(len(marks))
-    twos = groups[:, ::2] + groups[:, 1::2]
-    fours = twos[:, ::2] + twos[:, 1::2]
-    child = np.zeros(len(marks), np.int64)
-    for sums in (fours, twos, groups):
-        left = sums[every, 2 * child]
-        right = marks >= left
-        marks -= left * right
-        child = 2 * child + right
+    begins = np.zeros(groups.shape)
+    begins[:, 1:] = ends_of(groups)[:, :-1]
+    child: Rows = (marks[:, None] >= begins[:, 1:]).sum(axis=1)
+    marks -= begins[np.arange(len(marks)), child]
     return child
 
 

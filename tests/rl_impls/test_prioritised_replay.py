@@ -1,16 +1,19 @@
 """Prioritised replay: the tree against sums, draws against priorities, slots against a list."""
 
 from collections import deque
+from itertools import pairwise
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from rl_impls.jit import compiled
 from rl_impls.replay import kernels, plain
+from rl_impls.replay.lanes import child_at
 from rl_impls.replay.prioritised import PrioritisedReplay
 from rl_impls.replay.transitions import Transitions
-from rl_impls.replay.tree import empty_tree, nodes_of
+from rl_impls.replay.tree import empty_tree, ends_of
 
 ALPHA, EPS = 0.6, 1e-6
 anyhow = settings(
@@ -57,12 +60,11 @@ def assert_tree_holds(replay, naive):
     np.testing.assert_allclose(replay.priorities(), [priority for _, priority in slots], rtol=1e-5)
     assert replay.total() == pytest.approx(replay.priorities().sum(), rel=1e-14)
     # Every node is the sum of its children, to the last bit: nothing drifts.
-    tree, starts = replay._tree, replay._starts
-    ends = [*starts[1:], len(tree)]
-    for level in range(1, len(starts)):
-        above = nodes_of(tree, starts, level - 1)
-        for group in range(ends[level] - starts[level]):
-            assert above[group] == sum(tree[starts[level] + group].tolist())
+    leaves, tree, starts = replay._sums
+    levels = [*np.split(tree, starts[1:]), leaves]
+    for above, below in pairwise(levels):
+        sums = [sum(group) for group in below.tolist()]
+        assert above.reshape(-1).tolist()[: len(sums)] == sums
 
 
 moves = st.lists(
@@ -127,33 +129,46 @@ def test_a_batch_is_stratified(kind):
     np.testing.assert_array_equal(replay.sample().a_tm1, np.arange(64))
 
 
-@pytest.mark.parametrize("n", [1, 8, 9, 64, 65, 1000])
+@pytest.mark.parametrize("n", [1, 16, 17, 128, 129, 1000, 20_000])
 def test_compiled_draws_are_those_of_numpy(n):
-    tree, starts = empty_tree(n + 7)
-    leaves = nodes_of(tree, starts, -1)
+    sums = leaves, tree, starts = empty_tree(n + 7)
     rng = np.random.default_rng(n)
-    plain.fill_tree(tree, starts, 0, n, 1.0)
-    again = tree.copy()
-    kernels.fill_tree(again, starts, 0, n, 1.0)
-    np.testing.assert_array_equal(again, tree)
+    plain.fill_tree(*sums, 0, n, 1.0)
+    again = leaves.copy(), tree.copy(), starts
+    kernels.fill_tree(*again, 0, n, 1.0)
+    np.testing.assert_array_equal(again[1], tree)
     indices = rng.integers(n, size=20)
     errors = rng.standard_normal(20).astype(np.float32)
     tops = np.ones(1), np.ones(1)
-    for module, which, top in ((plain, tree, tops[0]), (kernels, again, tops[1])):
+    for module, which, top in ((plain, sums, tops[0]), (kernels, again, tops[1])):
         nodes = np.empty(20, np.int64)
-        module.update_tree(which, starts, top, n, n + 7, indices, errors, ALPHA, EPS, nodes)
-    np.testing.assert_allclose(again, tree, rtol=1e-6)
-    assert leaves[n:].sum() == 0.0
+        module.update_tree(*which, top, n, n + 7, indices, errors, ALPHA, EPS, nodes)
+    for ours, theirs in zip(again, sums, strict=True):
+        np.testing.assert_allclose(ours, theirs, rtol=1e-6)
+    assert leaves.reshape(-1)[n:].sum() == 0.0
     results = []
     for module in (plain, kernels):
         ring = np.zeros((n + 7, 8), np.float32)
         rows, found, weights = np.zeros(33, np.int64), np.zeros(33, np.int64), np.zeros(33, "f4")
         out = Transitions.zeros(33, 1)
-        module.sample_tree(np.array([7], np.uint64), n, rows, tree, starts, np.zeros(33), found,
+        module.sample_tree(np.array([7], np.uint64), n, rows, *sums, np.zeros(33), found,
                            weights, ring, *out.columns())  # fmt: skip
         results.append((rows, found, weights))
     for ours, theirs in zip(*results, strict=True):
         np.testing.assert_array_equal(ours, theirs)
+
+
+@pytest.mark.parametrize(("width", "dtype"), [(8, np.float64), (16, np.float32)])
+def test_a_mark_lies_in_the_child_that_ends_behind_it(width, dtype):
+    groups = np.random.default_rng(0).exponential(size=(3, width)).astype(dtype)
+    groups[2, 5:] = 0.0  # as behind the last transition
+    find = compiled(lambda groups, group, mark: child_at(groups, group, mark))
+    for group, ends in enumerate(ends_of(groups)):
+        np.testing.assert_allclose(ends, np.cumsum(groups[group], dtype=np.float64), rtol=1e-15)
+        for mark in [-1e-9, 0.0, *ends, *(ends * (1 - 1e-9)), 1e9]:
+            child, rest = find(groups, group, mark)
+            assert (child, rest) == child_at(groups, group, mark)
+            assert child == min(np.count_nonzero(mark >= ends), width - 1)
 
 
 def test_weights_are_those_of_the_paper(kind):
