@@ -13,9 +13,10 @@ from rl_impls.errors import SettingError
 
 
 class BestCheckpoint:
-    """Keeps a copy of an agent's parameters whenever a validation is better than all before.
+    """Keeps a copy of an agent's parameters whenever no validation before was better.
 
-    A training may unlearn what it had found; the best that was validated is not lost with it.
+    A training may unlearn what it had found; the best that was validated is not lost with it. Of
+    equals it is the last: where returns have a ceiling, the first to touch it was lucky.
     """
 
     def __init__(self, validate: Callable[[Agent], float]) -> None:
@@ -31,10 +32,9 @@ class BestCheckpoint:
         if math.isnan(score):
             raise SettingError("a validation returned NaN: return the mean of finite returns.")
         self.n_validations += 1
-        self.n_since_best += 1
-        if score > self.best:
+        self.n_since_best = 0 if score > self.best else self.n_since_best + 1
+        if score >= self.best:
             self.best = score
-            self.n_since_best = 0
             self._kept = [array.copy() for array in agent.parameters()]
 
     def restore_best(self, agent: Agent) -> None:

@@ -33,7 +33,10 @@ class Player:
 
 
 class Watch:
-    """A callback: validates now and then while the clock stands still, and keeps the best."""
+    """A callback: validates now and then while the clock stands still, and keeps the best.
+
+    As our own does, the last of equals.
+    """
 
     def __init__(self, model: Any, every: int) -> None:
         self.best, self.kept = -np.inf, model.policy.state_dict()
@@ -49,7 +52,7 @@ class Watch:
         begin = time.process_time()
         self._next += self._every
         score = judged_by(Player(self._model))  # type: ignore[arg-type]
-        if score > self.best:
+        if score >= self.best:
             self.best = score
             state = self._model.policy.state_dict()
             self.kept = {name: tensor.clone() for name, tensor in state.items()}

@@ -73,9 +73,15 @@ def stopped(scores, patience=2, n_steps=1000):
 
 
 def test_training_ends_when_patience_does_and_the_best_parameters_are_back():
-    agent, stopping = stopped([1.0, 3.0, 2.0, 3.0, 5.0])
+    agent, stopping = stopped([1.0, 3.0, 2.0, 1.0, 5.0])
     assert agent.n_steps == 40
     assert (stopping.best, stopping.n_validations) == (3.0, 4)
+    np.testing.assert_array_equal(agent.weights, 4.0)
+
+
+def test_of_equally_good_parameters_the_last_are_kept_and_patience_goes_on():
+    agent, stopping = stopped([3.0, 3.0, 2.0, 5.0])
+    assert (stopping.best, stopping.n_validations) == (3.0, 3)
     np.testing.assert_array_equal(agent.weights, 4.0)
 
 
