@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 from llvmlite import ir  # type: ignore[import-untyped]
 from numba import types
-from numba.core import cgutils
 from numba.extending import intrinsic, overload
 
 from rl_impls.replay.layout import LINE
@@ -38,7 +37,7 @@ def fetch(rows: Any, row: int) -> None:
 def _place(context: Any, builder: Any, kind: Any, rows: Any, row: Any) -> Any:
     """The address of a row of a two-dimensional array."""
     array = context.make_array(kind)(context, builder, rows)
-    width = cgutils.unpack_tuple(builder, array.shape)[1]
+    width = builder.extract_value(array.shape, 1)
     return builder.gep(array.data, [builder.mul(row, width)])
 
 
@@ -85,7 +84,7 @@ def _child_code(typing: Any, groups: Any, group: Any, mark: Any) -> Any:
         rest = builder.fsub(args[2], builder.extract_element(begins, child))
         return context.make_tuple(builder, signature.return_type, (child, rest))
 
-    pair = types.Tuple((types.int64, types.float64))
+    pair = types.Tuple((types.int64, types.float64))  # type: ignore[no-untyped-call]
     return pair(groups, types.intp, types.float64), code
 
 
