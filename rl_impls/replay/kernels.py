@@ -167,8 +167,8 @@ def sample_tree(
 
 
 @inlined
-def total_of(groups: Any, group: int, width: int) -> float:
-    total = 0.0
+def total_of(groups: Any, group: int, width: int) -> Any:
+    total = np.float64(0.0)  # Python's own 0.0 would become a float32 with the first leaf
     for k in range(width):
         total += groups[group, k]
     return total

@@ -1,17 +1,23 @@
 """Gradients: against finite differences in float64, and against torch where it is installed."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
 from rl_impls.nets.activations import ACTIVATIONS
+from rl_impls.nets.gradients import clip_by_norm
 from rl_impls.nets.losses import mean_huber, mean_squared
 from rl_impls.nets.mlp import MLP
+from rl_impls.nets.optimisers import Adam
 
 STEP = 1e-6
 
 
-def network(activation="tanh", output="linear", *, sizes=(3, 6, 5, 2), dtype=np.float64, seed=0):
-    mlp = MLP(sizes, activation=activation, output=output, max_batch=8, seed=seed, dtype=dtype)
+def network(
+    activation="tanh", output="linear", *, sizes=(3, 6, 5, 2), dtype=np.float64, seed=0, n=8
+):
+    mlp = MLP(sizes, activation=activation, output=output, max_batch=n, seed=seed, dtype=dtype)
     rng = np.random.default_rng(seed + 1)
     for bias in mlp.biases:
         bias[:] = 0.3 * rng.standard_normal(len(bias))
@@ -134,6 +140,31 @@ def test_backward_leaves_the_given_gradient_and_the_input_alone():
     mlp.backward(grad)
     np.testing.assert_array_equal(x, before[0])
     np.testing.assert_array_equal(grad, before[1])
+
+
+# The derivative of GELU alone takes room besides, for blocks of rows.
+@pytest.mark.parametrize("name", [name for name in ACTIVATIONS if name != "gelu"])
+def test_a_step_allocates_no_array(name):
+    mlp = network(name, sizes=(4, 64, 64, 2), dtype=np.float32, n=256)
+    adam = Adam(mlp.params, mlp.grads)
+    x, grad = data(mlp, 256)
+
+    def step():
+        mlp.forward(x)
+        mlp.backward(grad)
+        clip_by_norm(mlp.grads)
+        adam.step()
+
+    step()
+    tracemalloc.start()
+    step()
+    before, _ = tracemalloc.get_traced_memory()
+    tracemalloc.reset_peak()
+    step()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # The smallest array of the batch has 256 rows of 2 float32 numbers.
+    assert peak - before < 256 * 2 * 4
 
 
 def test_gradients_that_do_not_fit_are_refused():
