@@ -9,7 +9,10 @@ from tests.peers.measured import Measured
 from tests.peers.records import Record, Run, newest
 from tests.peers.rows import ROWS, Row
 
-HEAD = "| | rl_impls | the other | ratio (range) | wanted | | return, beside | of matmul's FLOP/s |"
+HEAD = (
+    "| | rl_impls | the other | rounds | ratio (range) | wanted | "
+    "| return, beside (range) | of matmul's FLOP/s |"
+)
 Rounds = dict[int, dict[str, Measured]]
 
 
@@ -23,7 +26,7 @@ def render(records: Sequence[Record]) -> str:
             rounds.setdefault(record.round, {})[record.contestant] = record.measured
     lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
     lines += [line for row in ROWS if (line := line_of(row, rounds))]
-    return "\n".join([*lines, "", circumstances(last, len(rounds))]) + "\n"
+    return "\n".join([*lines, "", circumstances(last)]) + "\n"
 
 
 def line_of(row: Row, rounds: Rounds) -> str:
@@ -44,6 +47,7 @@ def line_of(row: Row, rounds: Rounds) -> str:
     cells = [
         row.name,
         *sides,
+        str(len(pairs)),
         f"{median(ratios):.3g} ({min(ratios):.3g} to {max(ratios):.3g})",
         "" if row.wanted is None else f"{row.wanted:.3g}",
         verdict(median(ratios), row.wanted),
@@ -66,12 +70,19 @@ def returns_of(pairs: Sequence[tuple[Measured, Measured]]) -> str:
     if not ours or not theirs:
         return ""
     missed = ": missed" if median(ours) < median(theirs) else ""
-    return f"{median(ours):.1f}, {median(theirs):.1f}{missed}"
+    return f"{spread(ours)}, {spread(theirs)}{missed}"
 
 
-def circumstances(run: Run, n_rounds: int) -> str:
+def spread(returns: Sequence[float]) -> str:
+    """The median and, where they differ, the least and the greatest."""
+    least, most = min(returns), max(returns)
+    around = f" ({least:.4g} to {most:.4g})" if least < most else ""
+    return f"{median(returns):.1f}{around}"
+
+
+def circumstances(run: Run) -> str:
     versions = ", ".join(f"{name} {version}" for name, version in run.versions.items())
     return (
         f"{run.date[:10]}, {run.machine}, {run.cores} cores; one thread each, CPU time, medians of "
-        f"{n_rounds} rounds, sizes {run.sizes}; {versions}."
+        f"the rounds, sizes {run.sizes}; {versions}."
     )

@@ -19,10 +19,10 @@ def test_a_ratio_is_the_median_of_those_inside_a_round():
     records = [record("ppo", 60, 0, mean_return=500), record("sb3 ppo", 10, 0, mean_return=480)]
     records += [record("ppo", 700, 1, mean_return=400), record("sb3 ppo", 100, 1, mean_return=500)]
     said = render(records)
-    assert "| PPO, our CartPole | 380 steps/s | 55 steps/s | 6.5 (6 to 7) | 6 | reached |" in said
-    assert "| 450.0, 490.0: missed |" in said
+    assert "our CartPole | 380 steps/s | 55 steps/s | 2 | 6.5 (6 to 7) | 6 | reached |" in said
+    assert "| 450.0 (400 to 500), 490.0 (480 to 500): missed |" in said
     assert "DQN" not in said
-    assert {line.count("|") for line in said.splitlines()[:3]} == {9}
+    assert {line.count("|") for line in said.splitlines()[:3]} == {10}
 
 
 def test_a_miss_is_told_as_one_and_what_nobody_wanted_is_not_judged():
