@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from pytest_rlperf.errors import RevisionError
-from pytest_rlperf.launch.git import clean_environment
+from pytest_rlperf.launch.git import clean_environment, git_or_none
 
 DEADLINE_S = 3600
 LAST_LINES = 15
@@ -26,6 +26,14 @@ def build(
         f"Building {tree} with rlperf_build ({command}) {how}; repair the command, or see all of "
         f"its output in {log}. It ended with:\n{_tail(log)}"
     )
+
+
+def build_working_tree(command: str, root: Path, cache: Path) -> None:
+    """What is compiled in it may be older than its source, or not there yet."""
+    top = git_or_none(root, "rev-parse", "--show-toplevel")
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = root if top is None else Path(top.removesuffix("\n"))
+    build(command, tree, root, cache / "head-build.log")
 
 
 def build_environment(inherited: Mapping[str, str], tree: Path) -> dict[str, str]:

@@ -9,6 +9,8 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.launch.build import build_working_tree
+from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.launch.fingerprint import fingerprint
 from pytest_rlperf.launch.revision import working_state
 from pytest_rlperf.markers import spec_of
@@ -50,6 +52,22 @@ class MeasuringSession:
         self._published = Published()
 
     # -- selecting ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Test modules import what is built, so that comes before them."""
+        if self._settings.build is None or not self._of_working_tree:
+            return
+        try:
+            cache = cache_folder(os.environ)
+            build_working_tree(self._settings.build, self._config.rootpath, cache)
+        except RlperfError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+
+    @property
+    def _of_working_tree(self) -> bool:
+        """Whether it is the working tree that is measured."""
+        return True
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(

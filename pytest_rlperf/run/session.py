@@ -58,6 +58,10 @@ class GateSession(MeasuringSession):
         return self._revisions.base
 
     @property
+    def _of_working_tree(self) -> bool:
+        return self._revisions.head is None
+
+    @property
     def _against(self) -> str | None:
         return None if self._revision is None else self._revision.label
 

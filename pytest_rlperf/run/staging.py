@@ -14,7 +14,6 @@ from typing import NamedTuple
 import pytest
 
 from pytest_rlperf.launch.base_tree import BaseTree, lay_out
-from pytest_rlperf.launch.build import build
 from pytest_rlperf.launch.bytecode import seed_bytecode
 from pytest_rlperf.launch.cache import cache_folder
 from pytest_rlperf.launch.imports import import_roots
@@ -53,8 +52,6 @@ def staged(
             for revision in revisions
         ]
         head, base = trees
-        if base is not None and head is None:
-            _build_working_tree(config, settings, base, cache)
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
         home = config.rootpath if base is None else base.head.top
         seed_bytecode(cache, list(sys.modules.values()), besides=home)
@@ -82,14 +79,6 @@ def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> Ba
     modules = {item.path for item in session.items}
     files = overlay_files(config.rootpath, modules, config.inipath)
     return lay_out(config.rootpath, revision, files, settings.build, cache_folder(os.environ))
-
-
-def _build_working_tree(
-    config: pytest.Config, settings: Settings, base: BaseTree, cache: Path
-) -> None:
-    """What is compiled in it may be older than its source."""
-    if settings.build is not None:
-        build(settings.build, base.head.top, config.rootpath, cache / "head-build.log")
 
 
 def _sides(

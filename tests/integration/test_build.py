@@ -22,25 +22,27 @@ def test_work(rlperf):
 """
 
 
+BASE = {
+    "lib/__init__.py": (
+        "from fakeclock import tick\nfrom lib._built import SPEED_NS\n\n"
+        "def work():\n    tick(SPEED_NS)\n"
+    ),
+    "make.py": MAKE,
+    "speed.txt": "1_000_000",
+    "pytest.ini": "[pytest]\nrlperf_build = python make.py\n",
+    "conftest.py": CONFTEST + BLOCK_BUDGET,
+    ".gitignore": COMMON[".gitignore"] + "_built.py\n",
+}
+
+
 @pytest.fixture(scope="module")
 def project(workshop: Workshop) -> Project:
-    base = {
-        "lib/__init__.py": (
-            "from fakeclock import tick\nfrom lib._built import SPEED_NS\n\n"
-            "def work():\n    tick(SPEED_NS)\n"
-        ),
-        "make.py": MAKE,
-        "speed.txt": "1_000_000",
-        "pytest.ini": "[pytest]\nrlperf_build = python make.py\n",
-        "conftest.py": CONFTEST + BLOCK_BUDGET,
-        ".gitignore": COMMON[".gitignore"] + "_built.py\n",
-    }
     head = {
         "tests/test_perf.py": TESTS,
         "speed.txt": "2_000_000",
         "lib/_built.py": "SPEED_NS = 3_000_000",  # older than its source
     }
-    return workshop.project("build", base, head)
+    return workshop.project("build", BASE, head)
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +60,21 @@ def test_the_working_tree_is_built_too(built: Ended, project: Project):
     assert (project.folder / "lib/_built.py").read_text() == "SPEED_NS = 2_000_000"
 
 
+def test_a_tree_in_which_nothing_is_built_yet_is_built_before_its_tests_are_imported(
+    workshop: Workshop,
+):
+    head = {"tests/test_perf.py": TESTS, "speed.txt": "2_000_000"}
+    fresh = workshop.project("unbuilt", BASE, head)
+    ended = fresh.measure("--rlperf-budget=3")
+    assert ended.metric("test_work")["value"] == pytest.approx(2e6, rel=0.002)
+
+
+def test_a_run_without_a_revision_builds_the_working_tree_too(workshop: Workshop):
+    files = {**BASE, "conftest.py": COMMON["conftest.py"], "tests/test_perf.py": TESTS}
+    ended = workshop.project("build-plain", files).run("--rlperf")
+    assert ended.metric("test_work")["value"] == pytest.approx(1e6, rel=0.002)
+
+
 def test_the_base_tree_lies_in_the_cache(built: Ended, project: Project):
     imported = Path(built.test("test_work")["imported"]["base"]["lib"])
     assert imported.is_relative_to(project.cache)
@@ -65,12 +82,12 @@ def test_the_base_tree_lies_in_the_cache(built: Ended, project: Project):
 
 
 def test_a_build_that_fails_shows_its_command_and_output(project: Project):
-    command = "echo the compiler is missing; exit 3"
+    command = f'test "$RLPERF_TREE" = "{project.folder}" || {{ echo no compiler; exit 3; }}'
     ended = project.refuse("--rlperf", "--rlperf-against=base", "-o", f"rlperf_build={command}")
     assert ended.code == 4
     assert f" with rlperf_build ({command}) ended with status 3; repair the command" in ended.text
     assert f"ERROR: rlperf: Building {project.cache}" in ended.text
-    assert "the compiler is missing" in ended.text.splitlines()
+    assert "no compiler" in ended.text.splitlines()
     assert "Traceback" not in ended.text
 
 
