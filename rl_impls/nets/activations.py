@@ -23,8 +23,8 @@ LINEAR, RELU, LEAKY_RELU, TANH, SIGMOID, GELU = range(6)
 # The derivative itself is what is kept.
 SLOPE: Final = 6
 LEAK: Final = 0.01
-_WIDTH: Final = math.sqrt(2.0 / math.pi)
-_CUBE: Final = 0.044715
+WIDTH: Final = math.sqrt(2.0 / math.pi)
+CUBE: Final = 0.044715
 
 
 def linear(z: Array, y: Array) -> None:
@@ -89,7 +89,7 @@ def gelu(z: Array, y: Array) -> None:
     The tanh form of Hendrycks & Gimpel (2016); NumPy has no error function for the exact one, from
     which it differs by less than 0.0005.
     """
-    _tanh_of_gelu(z, y)
+    tanh_of_gelu(z, y)
     y += 1.0
     y *= z
     y *= 0.5
@@ -98,14 +98,15 @@ def gelu(z: Array, y: Array) -> None:
 def gelu_slope(z: Array, out: Array) -> None:
     """dy/dz = (1 + t) / 2 + z (1 - t**2) u' / 2 with t = tanh(u), from z
 
-    As (1 + t) (1 + z (1 - t) u') / 2 it takes one array besides, of a block of rows.
+    As (1 + t) (1 + z (1 - t) u') / 2 it takes one array besides, of a block of rows; compiled, it
+    takes none (`kernels.gelu_slope`).
     """
     for start in range(0, len(z), _BLOCK):
         part, t = z[start : start + _BLOCK], out[start : start + _BLOCK]
-        _tanh_of_gelu(part, t)
-        inner = 3.0 * _CUBE * part * part
+        tanh_of_gelu(part, t)
+        inner = 3.0 * CUBE * part * part
         inner += 1.0
-        inner *= _WIDTH * part
+        inner *= WIDTH * part
         inner *= 1.0 - t
         inner += 1.0
         t += 1.0
@@ -117,10 +118,11 @@ def gelu_slope(z: Array, out: Array) -> None:
 _BLOCK: Final = 32
 
 
-def _tanh_of_gelu(z: Array, out: Array) -> None:
+def tanh_of_gelu(z: Array, out: Array) -> None:
+    """out = tanh(u)"""
     np.multiply(z, z, out=out)
-    out *= _WIDTH * _CUBE
-    out += _WIDTH
+    out *= WIDTH * CUBE
+    out += WIDTH
     out *= z
     np.tanh(out, out=out)
 

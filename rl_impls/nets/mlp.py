@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rl_impls.nets.activations import LINEAR, SLOPE, Activation, Array, activation_named
+from rl_impls.nets.activations import GELU, LINEAR, SLOPE, Activation, Array, activation_named
 from rl_impls.nets.init import he_normal, init_named
 from rl_impls.nets.ops import fastest
 from rl_impls.nets.views import Layer, Views, layers_of
@@ -143,7 +143,8 @@ class MLP:
             delta = layer.delta
         kept = layer.z if layer.activation.keeps_z else layer.y
         if code != LINEAR and code not in self._ops.SLOPES:
-            layer.activation.slope(kept, layer.slope)
+            slope = self._ops.gelu_slope if code == GELU else layer.activation.slope
+            slope(kept, layer.slope)
             kept, code = layer.slope, SLOPE
         self._ops.through(delta, kept, bias_grad, code)
         return delta

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from rl_impls.nets.activations import LINEAR, Array
+from rl_impls.nets.activations import gelu_slope as gelu_slope
 
 # There is no `forward_rows`: NumPy's calls cost the same for one row as for one of many.
 FEW_ROWS: Final = 0
