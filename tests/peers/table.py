@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from statistics import median
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean, median, stdev
 
 from tests.peers.measured import Measured
 from tests.peers.records import Record, Run, newest
@@ -11,7 +12,7 @@ from tests.peers.rows import ROWS, Row
 
 HEAD = (
     "| | rl_impls | the other | rounds | ratio (range) | wanted | "
-    "| return, beside (range) | of matmul's FLOP/s |"
+    "| mean return ± standard error, beside | of matmul's FLOP/s |"
 )
 Rounds = dict[int, dict[str, Measured]]
 
@@ -31,11 +32,7 @@ def render(records: Sequence[Record]) -> str:
 
 def line_of(row: Row, rounds: Rounds) -> str:
     """Nothing where a side is missing."""
-    pairs = [
-        (measured[row.ours], measured[row.theirs])
-        for measured in rounds.values()
-        if row.ours in measured and row.theirs in measured
-    ]
+    pairs = [pair for measured in rounds.values() if (pair := pair_of(row, measured))]
     if not pairs:
         return ""
     ratios = [ours.per_s / theirs.per_s for ours, theirs in pairs]
@@ -57,6 +54,17 @@ def line_of(row: Row, rounds: Rounds) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def pair_of(row: Row, measured: Mapping[str, Measured]) -> tuple[Measured, Measured] | None:
+    """Our side and the other; None: one of them is missing."""
+    ours = measured.get(row.ours)
+    if ours is None:
+        return None
+    if row.theirs is None:
+        return None if ours.beside_per_s is None else (ours, Measured(ours.beside_per_s))
+    theirs = measured.get(row.theirs)
+    return None if theirs is None else (ours, theirs)
+
+
 def verdict(ratio: float, wanted: float | None) -> str:
     if wanted is None:
         return ""
@@ -64,20 +72,20 @@ def verdict(ratio: float, wanted: float | None) -> str:
 
 
 def returns_of(pairs: Sequence[tuple[Measured, Measured]]) -> str:
-    """Medians over the rounds, at equal steps; ours is wanted to be no lower."""
+    """Means over the rounds, at equal steps; ours is wanted to be no lower."""
     ours = [mine.mean_return for mine, _ in pairs if mine.mean_return is not None]
     theirs = [other.mean_return for _, other in pairs if other.mean_return is not None]
     if not ours or not theirs:
         return ""
-    missed = ": missed" if median(ours) < median(theirs) else ""
+    missed = ": missed" if fmean(ours) < fmean(theirs) else ""
     return f"{spread(ours)}, {spread(theirs)}{missed}"
 
 
 def spread(returns: Sequence[float]) -> str:
-    """The median and, where they differ, the least and the greatest."""
-    least, most = min(returns), max(returns)
-    around = f" ({least:.4g} to {most:.4g})" if least < most else ""
-    return f"{median(returns):.1f}{around}"
+    """The mean and, where they differ, its standard error."""
+    if len(set(returns)) == 1:
+        return f"{returns[0]:.1f}"
+    return f"{fmean(returns):.1f} ± {stdev(returns) / math.sqrt(len(returns)):.1f}"
 
 
 def circumstances(run: Run) -> str:

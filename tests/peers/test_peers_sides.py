@@ -28,6 +28,7 @@ def test_our_side_runs(name):
     learns = name.partition(",")[0] in ("ppo", "dqn")
     assert (measured.mean_return is not None) == learns
     assert (measured.share is not None) == (name == "sac updates")
+    assert (measured.beside_per_s is not None) == name.startswith("prioritised")
 
 
 # In a process of its own: what torch warns of is nothing that a test here should fail on.

@@ -20,7 +20,7 @@ def test_a_ratio_is_the_median_of_those_inside_a_round():
     records += [record("ppo", 700, 1, mean_return=400), record("sb3 ppo", 100, 1, mean_return=500)]
     said = render(records)
     assert "our CartPole | 380 steps/s | 55 steps/s | 2 | 6.5 (6 to 7) | 6 | reached |" in said
-    assert "| 450.0 (400 to 500), 490.0 (480 to 500): missed |" in said
+    assert "| 450.0 ± 50.0, 490.0 ± 10.0: missed |" in said
     assert "DQN" not in said
     assert {line.count("|") for line in said.splitlines()[:3]} == {10}
 
@@ -31,6 +31,14 @@ def test_a_miss_is_told_as_one_and_what_nobody_wanted_is_not_judged():
     said = render(records)
     assert "| 1.4 (1.4 to 1.4) | 1.5 | missed |  | 40% |" in said
     assert "| 1.4 (1.4 to 1.4) |  |  |  |  |" in said
+
+
+def test_both_sides_may_be_of_one_process():
+    measured = [Measured(30.0, beside_per_s=100.0), Measured(50.0, beside_per_s=100.0)]
+    records = [replace(record("prioritised 256", 0, i), measured=m) for i, m in enumerate(measured)]
+    assert "uniform | 40 1/s | 100 1/s | 2 | 0.4 (0.3 to 0.5) | 0.333 | reached |" in render(
+        records
+    )
 
 
 def test_the_table_is_that_of_the_last_run(tmp_path):
