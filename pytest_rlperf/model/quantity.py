@@ -1,6 +1,7 @@
 """Numbers as people write them, and as people read them."""
 
 import math
+from collections.abc import Mapping
 
 from pytest_rlperf.errors import UsageError
 
@@ -8,10 +9,7 @@ from pytest_rlperf.errors import UsageError
 def parse_fraction(value: str | float, name: str) -> float:
     """`"5%"`, `"0.05"` or 0.05 → 0.05."""
     text = str(value).strip()
-    try:
-        number = float(text[:-1]) / 100 if text.endswith("%") else float(text)
-    except ValueError:
-        number = math.nan
+    number = _fraction(text)
     if not 0 < number < 10:
         raise UsageError(
             f"{name} is {value!r}, which is no allowed slowdown; write 5% or 0.05, above 0."
@@ -19,6 +17,22 @@ def parse_fraction(value: str | float, name: str) -> float:
     if number >= 1 and not text.endswith("%"):
         raise UsageError(f"{name} is {value!r}, which would be {number:.0%}; write {value}%.")
     return number
+
+
+def parse_share(value: str, name: str) -> float:
+    """`"95%"` or `"0.95"` → 0.95; of a whole, so from 0 to 1."""
+    number = _fraction(value.strip())
+    if not 0 <= number <= 1:
+        raise UsageError(f"{name} is {value!r}, which is no share; write 95% or 0.95.")
+    return number
+
+
+def _fraction(text: str) -> float:
+    """NaN where it is none."""
+    try:
+        return float(text[:-1]) / 100 if text.endswith("%") else float(text)
+    except ValueError:
+        return math.nan
 
 
 def parse_seconds(value: str | float, name: str) -> float:
@@ -35,19 +49,43 @@ def parse_seconds(value: str | float, name: str) -> float:
 BYTE_SIZES = {
     "B": 1, "KB": 10**3, "MB": 10**6, "GB": 10**9, "KIB": 2**10, "MIB": 2**20, "GIB": 2**30,
 }  # fmt: skip
+BIT_RATES = {"BIT": 1 / 8, "KBIT": 125, "MBIT": 125_000, "GBIT": 125_000_000}
+SHORT_TIMES = {"S": 1.0, "MS": 1e-3, "US": 1e-6, "\u039cS": 1e-6, "NS": 1e-9}
+"""In capitals, in which µ is a Greek letter."""
 
 
 def parse_bytes(value: str | float, name: str) -> float:
     """`"1MiB"`, `"64 KiB"`, `"2MB"` or 1048576 → bytes."""
-    text = str(value).strip().upper()
-    unit = max((unit for unit in BYTE_SIZES if text.endswith(unit)), key=len, default="")
-    try:
-        number = float(text.removesuffix(unit)) * BYTE_SIZES.get(unit, 1)
-    except ValueError:
-        number = math.nan
+    number = _with_unit(str(value), BYTE_SIZES, default=1)
     if isinstance(value, bool) or not 0 < number < math.inf:
         raise UsageError(f"{name} is {value!r}, which is no amount of memory; write 1MiB or 64KiB.")
     return number
+
+
+def parse_bandwidth(value: str, name: str) -> float:
+    """`"10Gbit"`, `"10 Gbit/s"` or `"1.25GB"` → bytes a second."""
+    number = _with_unit(value.strip().removesuffix("/s"), {**BYTE_SIZES, **BIT_RATES})
+    if not 0 < number < math.inf:
+        raise UsageError(f"{name} is {value!r}, which is no bandwidth; write 10Gbit or 1.25GB.")
+    return number
+
+
+def parse_latency(value: str, name: str) -> float:
+    """`"50us"`, `"0.05 ms"` → seconds."""
+    number = _with_unit(value, SHORT_TIMES)
+    if not 0 < number < math.inf:
+        raise UsageError(f"{name} is {value!r}, which is no latency; write 50us or 0.05ms.")
+    return number
+
+
+def _with_unit(value: str, units: Mapping[str, float], default: float = math.nan) -> float:
+    """NaN where it is no number of one of them; `default` is that of a bare number."""
+    text = value.strip().upper()
+    unit = max((unit for unit in units if text.endswith(unit)), key=len, default="")
+    try:
+        return float(text.removesuffix(unit)) * units.get(unit, default)
+    except ValueError:
+        return math.nan
 
 
 def format_bytes(size: float) -> str:

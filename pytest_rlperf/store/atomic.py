@@ -17,12 +17,12 @@ from pytest_rlperf.store.locking import LOCKS, try_lock
 ENDING = ".part"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Whoever reads `path`, even after a crash, finds the old text or the new one."""
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Whoever reads `path`, even after a crash, finds the old content or the new one."""
     _drop_abandoned(path)
     with _beside(path) as part:
-        with part.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with part.open("wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
             file.flush()
             os.fsync(file.fileno())
         os.replace(part, path)

@@ -1,5 +1,7 @@
 """Numbers as people write them, and as people read them."""
 
+from collections.abc import Callable
+
 import pytest
 
 from pytest_rlperf.errors import UsageError
@@ -7,8 +9,12 @@ from pytest_rlperf.model.quantity import (
     format_percent,
     format_rate,
     format_time,
+    parse_bandwidth,
+    parse_bytes,
     parse_fraction,
+    parse_latency,
     parse_seconds,
+    parse_share,
 )
 
 
@@ -94,3 +100,44 @@ def test_a_time_is_shown_in_the_unit_that_suits_it(ns: float, text: str):
 )
 def test_a_rate_is_shown_in_whole_steps_where_there_are_many(rate: float, text: str):
     assert format_rate(rate) == text
+
+
+@pytest.mark.parametrize(
+    ("written", "per_second"),
+    [("10Gbit", 1.25e9), ("10 Gbit/s", 1.25e9), ("1.25GB", 1.25e9), ("100mbit", 12.5e6)],
+)
+def test_a_bandwidth_is_in_bits_or_bytes(written: str, per_second: float):
+    assert parse_bandwidth(written, "x") == per_second
+
+
+@pytest.mark.parametrize(
+    ("written", "seconds"),
+    [("50us", 5e-5), ("50 µs", 5e-5), ("0.05ms", 5e-5), ("5e4ns", 5e-5), ("1s", 1)],
+)
+def test_a_latency_has_a_unit(written: str, seconds: float):
+    assert parse_latency(written, "x") == pytest.approx(seconds)
+
+
+@pytest.mark.parametrize(("written", "share"), [("95%", 0.95), ("0.95", 0.95), ("0", 0), ("1", 1)])
+def test_a_share_is_of_a_whole(written: str, share: float):
+    assert parse_share(written, "x") == share
+
+
+@pytest.mark.parametrize(
+    ("parse", "written", "said"),
+    [
+        (parse_bandwidth, "10", "no bandwidth; write 10Gbit or 1.25GB"),
+        (parse_bandwidth, "fast", "no bandwidth; write 10Gbit or 1.25GB"),
+        (parse_bandwidth, "-1GB", "no bandwidth; write 10Gbit or 1.25GB"),
+        (parse_latency, "50", "no latency; write 50us or 0.05ms"),
+        (parse_latency, "0us", "no latency; write 50us or 0.05ms"),
+        (parse_share, "95", "no share; write 95% or 0.95"),
+        (parse_share, "nan", "no share; write 95% or 0.95"),
+        (parse_bytes, "much", "no amount of memory; write 1MiB or 64KiB"),
+    ],
+)
+def test_what_is_none_is_refused_with_the_way_to_write_one(
+    parse: Callable[[str, str], float], written: str, said: str
+):
+    with pytest.raises(UsageError, match=f"^--x is '{written}', which is {said}"):
+        parse(written, "--x")

@@ -109,3 +109,8 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
 def test_a_file_is_written_as_utf_8_with_plain_line_ends(tmp_path: Path):
     write_atomically(tmp_path / "report.md", "µs\n")
     assert (tmp_path / "report.md").read_bytes() == "µs\n".encode()
+
+
+def test_pictures_are_written_as_they_are(tmp_path: Path):
+    write_atomically(tmp_path / "figure.png", b"\x89PNG\r\n")
+    assert (tmp_path / "figure.png").read_bytes() == b"\x89PNG\r\n"
