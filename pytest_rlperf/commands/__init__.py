@@ -19,6 +19,7 @@ COMMANDS = {
     "notify": "post a regression to a webhook, such as Slack's",
     "pre-push": "what that hook does: measure what is about to be pushed",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
+    "scale": "what MPI jobs would do on more nodes, modelled from measured ones",
     "trend": "what the history says of each test: changes, creep, flaky ones",
 }
 """Name and help; the module of `a-b` is `a_b`."""

@@ -30,6 +30,7 @@ IN_A_JOB = f"{WHOLE}/test_action.py::" + (
 RECORDED = f"{WHOLE}/test_action.py::" + (
     "test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch"
 )
+SCALED = f"{COMMANDS}/test_scale.py::test_every_workload_gets_rows_for_4_to_256_nodes"
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
 
 TESTED: Mapping[str, str] = {
@@ -71,6 +72,13 @@ TESTED: Mapping[str, str] = {
     "rlperf report RESULT.json --file history.jsonl": (
         f"{COMMANDS}/test_report.py::test_the_page_has_the_trends_of_the_history_that_is_named"
     ),
+    "rlperf scale": SCALED,
+    "rlperf scale jobs/*.json": SCALED,
+    "rlperf scale jobs/*.json --latency 50us --bandwidth 10Gbit --target 95% "
+    "--published 4=94.5%,8=90.3%,16=77.6%": f"{COMMANDS}/test_scale.py::"
+    "test_a_network_target_and_figures_of_others_can_be_stated",
+    "rlperf scale jobs/*.json --plot scaling.svg": f"{COMMANDS}/test_scale.py::"
+    "test_measured_and_modelled_are_drawn_together",
     "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
     "python -m rl_impls compare": f"{AGENTS}/test_compare_command.py::"
     "test_the_table_has_a_line_for_each",
