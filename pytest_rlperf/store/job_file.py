@@ -14,12 +14,14 @@ from pytest_rlperf.model.projection import MeasuredJob
 from pytest_rlperf.store.json_file import NUMBER, Shape, check_shape, misfits, read_json, refuse
 from pytest_rlperf.store.result_file import read_result
 
+WORKLOAD = ("env", "agent", "compression")
+"""Jobs that agree in these compute and pack alike."""
 SHAPE: Shape = {
     **dict.fromkeys(("ranks", "steps", "bytes_sent", "syncs"), (int,)),
     **dict.fromkeys(("seconds", "sync_seconds"), NUMBER),
     "sync_period": NUMBER,
     "steps_per_sync": (int, NoneType),  # None: the period was adapted
-    **dict.fromkeys(("env", "agent"), (str, NoneType)),
+    **dict.fromkeys(WORKLOAD, (str, NoneType)),
 }
 LEAST = {
     "ranks": 1, "steps": 1, "bytes_sent": 0, "syncs": 0, "seconds": 1e-9, "sync_seconds": 0,
@@ -51,7 +53,7 @@ def _damages(content: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _job(name: str, content: Mapping[str, Any]) -> MeasuredJob:
-    words = [content.get(key) for key in ("env", "agent")]
+    words = [content.get(key) for key in WORKLOAD]
     return MeasuredJob(
         name=name,
         workload=" ".join(word for word in words if word) or "the jobs",

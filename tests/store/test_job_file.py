@@ -37,7 +37,7 @@ def test_a_job_tells_what_it_did(tmp_path: Path):
 @pytest.mark.parametrize(
     "change",
     [
-        {"env": None, "agent": None},
+        {"env": None, "agent": None, "compression": None},
         {"steps_per_sync": None, "sync_period": 64_000},  # adapted: the last is not the mean
         {"syncs": 6},
         {"ranks": 1, "syncs": 0, "bytes_sent": 0, "sync_seconds": 0},
