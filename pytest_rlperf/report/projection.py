@@ -118,23 +118,23 @@ def _table(found: Projection, published: Mapping[int, float]) -> Rows:
 
 
 def _measured(point: Point) -> list[str]:
-    return [*_figures(point, MEASURED), "", "", ""]
+    return [*_figures(point), "", "", ""]
 
 
 def _modelled(row: Row, target: float | None) -> list[str]:
     point = row.expected.point
     return [
-        *_figures(point, MODELLED),
+        *_figures(point),
         "" if row.at_least is None else _share(row.at_least.point.efficiency),
         _limit(point),
         "" if target is None else _held(row),
     ]
 
 
-def _figures(point: Point, kind: str) -> list[str]:
+def _figures(point: Point) -> list[str]:
     return [
         str(point.nodes),
-        kind,
+        MODELLED if point.modelled else MEASURED,
         f"{point.steps:,.0f}",
         _time(point.seconds),
         f"{point.speedup:.3g}",
