@@ -8,8 +8,10 @@ from pytest_rlperf.model.rank_spec import Scaling
 from pytest_rlperf.report.columns import Rows, aligned
 
 MEASURED, MODELLED = "measured", "modelled"
+NONE = "none"
 ONE_TELLS = "one job alone tells it"
 RATES = (("GB/s", 1e9), ("MB/s", 1e6), ("kB/s", 1e3))
+AT_ZERO = "not told from none"
 DOUBTFUL = 0.10
 """A model that misses measured jobs by more is told as doubtful."""
 
@@ -42,6 +44,8 @@ def _terms(fit: Fit) -> Iterator[list[str]]:
 def _interval(fitted: Fitted, written: Callable[[float], str]) -> str:
     if fitted.low is None or fitted.high is None:
         return ONE_TELLS
+    if fitted.value == fitted.low == fitted.high == 0:
+        return AT_ZERO  # it is there in every fit, so how far it moves says nothing
     return f"{written(fitted.low)} to {written(fitted.high)}"
 
 
@@ -156,7 +160,7 @@ def _held(row: Row) -> str:
 
 
 def _period(ahead: Ahead) -> str:
-    return "none" if ahead.period is None else f"{ahead.period:,}"
+    return NONE if ahead.period is None else f"{ahead.period:,}"
 
 
 def _published(published: Mapping[int, float], nodes: int) -> str:
@@ -171,9 +175,7 @@ def render_notes(found: Sequence[Projection]) -> list[str]:
             "at least: with the fitted exchange on top of the stated network, since part of what "
             "was fitted is packing and merging, which no network does away with."
         )
-    if any(each.target is not None for each in found) and any(
-        row.expected.period is None for row in rows
-    ):
+    if any(each.target is not None and NONE in _held(row) for each in found for row in each.rows):
         notes.append(
             "none: not even with one exchange at the end. Beyond the longest measured period a "
             "rank is taken to send in proportion to its steps; a job of a longer one tells better."

@@ -73,8 +73,8 @@ TESTED: Mapping[str, str] = {
         f"{COMMANDS}/test_report.py::test_the_page_has_the_trends_of_the_history_that_is_named"
     ),
     "rlperf scale": SCALED,
-    "rlperf scale jobs/*.json": SCALED,
-    "rlperf scale jobs/*.json --latency 50us --bandwidth 10Gbit --target 95% "
+    "rlperf scale jobs/*.json --sync-period 65536": SCALED,
+    "rlperf scale jobs/*.json --sync-period 65536 --latency 50us --bandwidth 10Gbit --target 95% "
     "--published 4=94.5%,8=90.3%,16=77.6%": f"{COMMANDS}/test_scale.py::"
     "test_a_network_target_and_figures_of_others_can_be_stated",
     "rlperf scale jobs/*.json --plot scaling.svg": f"{COMMANDS}/test_scale.py::"

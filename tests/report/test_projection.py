@@ -89,6 +89,7 @@ def test_a_model_that_misses_its_jobs_is_told_as_doubtful():
     ("fitted", "words"),
     [
         (Fitted(0.0, 0.0, 1e-9), "no limit seen  1 GB/s to no limit seen"),
+        (Fitted(0.0, 0.0, 0.0), "no limit seen not told from none"),
         (Fitted(1e-8), "100 MB/s       one job alone tells it"),
         (Fitted(1e-5, 5e-6, 2e-5), "100 kB/s       50 kB/s to 200 kB/s"),
     ],
