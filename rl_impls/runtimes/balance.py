@@ -14,6 +14,8 @@ import numpy as np
 
 # The last pieces become small; below this part of a whole one, merging costs more than it saves.
 SMALLEST_PIECE: Final = 1 / 32
+# The part that the latest steps have in a measured speed.
+NEWS: Final = 0.3
 
 
 def shares(total: int, speeds: Sequence[float]) -> list[int]:
@@ -34,3 +36,8 @@ def next_piece(left: int, speeds: Sequence[float], worker: int, steps_per_sync: 
     least = max(1, int(steps_per_sync * SMALLEST_PIECE))
     half_share = shares(left, speeds)[worker] // 2
     return min(left, max(least, half_share), steps_per_sync)
+
+
+def blended(before: float, latest: float) -> float:
+    """A speed that follows the latest one, and not its every whim; `before` is 0 if unknown."""
+    return NEWS * latest + (1 - NEWS) * (before or latest)

@@ -10,6 +10,7 @@ from typing import Final
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.monitor.usage import peak_rss_bytes
+from rl_impls.runtimes.balance import blended
 from rl_impls.runtimes.board import Board
 from rl_impls.runtimes.placement import cap_threads, pin_to
 from rl_impls.runtimes.processes import failures_told
@@ -20,8 +21,6 @@ from rl_impls.tabular.settings import Settings
 from rl_impls.tabular.training import Training
 
 GO: Final = "go"
-# The part that the latest piece has in a worker's measured speed.
-NEWS: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,5 +92,4 @@ class Worker:
 
     def _tell_speed(self, steps_per_s: float) -> None:
         speeds, number = self._job.board.speeds, self._job.number
-        before = float(speeds[number]) or steps_per_s
-        speeds[number] = NEWS * steps_per_s + (1 - NEWS) * before
+        speeds[number] = blended(float(speeds[number]), steps_per_s)

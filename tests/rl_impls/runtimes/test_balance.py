@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_impls.runtimes.balance import next_piece, shares
+from rl_impls.runtimes.balance import NEWS, blended, next_piece, shares
 
 SPEEDS = st.lists(st.floats(0.0, 1e9), min_size=1, max_size=16)
 
@@ -53,3 +53,8 @@ def test_pieces_shrink_towards_the_end_so_that_all_end_together():
     assert next_piece(1_000, [1.0, 1.0], 0, 1_000) == 250
     assert next_piece(1_000, [3.0, 1.0], 0, 1_000) == 375
     assert next_piece(10, [1.0, 1.0], 0, 1_000) == 10
+
+
+def test_a_measured_speed_follows_the_latest_one_slowly():
+    assert blended(0.0, 10.0) == pytest.approx(10.0)
+    assert blended(10.0, 20.0) == pytest.approx(10.0 + 10.0 * NEWS)

@@ -1,0 +1,1 @@
+"""Training in the ranks of an MPI job. Only `world` imports mpi4py."""

@@ -1,0 +1,128 @@
+"""A rank's copy of the table: it learns on the copy while its last message is on its way."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.envs.tabular import TabularEnv
+from rl_impls.mpi.averaging import add_weighed, cut_changed, take_mean
+from rl_impls.mpi.compression import Bytes, Codec
+from rl_impls.mpi.deltas import Deltas, packed, unpacked
+from rl_impls.runtimes.replica import COMPILED_STEPS_PER_VISIT
+from rl_impls.tabular import CompiledQLearning
+from rl_impls.tabular.training import Training
+
+NOTHING: Final[Bytes] = np.empty(0, np.uint8)
+
+
+class Replica(Protocol):
+    def train(self, env: TabularEnv, n_steps: int) -> Training:
+        """Learn on the copy, and remember what."""
+
+    def cut(self) -> Bytes:
+        """A message with what was learned since the last one, which has been taken."""
+
+    def take(self, messages: Sequence[Bytes]) -> None:
+        """Learn from the messages of all ranks, one's own among them, in the order of ranks."""
+
+    def agreed(self) -> NDArray[np.float32]:
+        """The table after the last `take`, equal on all ranks."""
+
+    def settle(self) -> None:
+        """Make the copy the agreed table."""
+
+
+def replica_of(
+    learner: CompiledQLearning, env: TabularEnv, codec: Codec, rank: int, n_ranks: int
+) -> Replica:
+    return RankReplica(learner, env, codec, rank) if n_ranks > 1 else LoneReplica(learner, env)
+
+
+class LoneReplica:
+    """Of a job with one rank: nobody else wants to know."""
+
+    def __init__(self, learner: CompiledQLearning, env: TabularEnv) -> None:
+        self._learner: Final = learner
+        self.train(env, 0)
+
+    def train(self, env: TabularEnv, n_steps: int) -> Training:
+        return self._learner.train(env, n_steps)
+
+    def cut(self) -> Bytes:
+        return NOTHING
+
+    def take(self, messages: Sequence[Bytes]) -> None:
+        pass
+
+    def agreed(self) -> NDArray[np.float32]:
+        return self._learner.table()
+
+    def settle(self) -> None:
+        pass
+
+
+class RankReplica:
+    """`_base` is the agreed table, `_mark` the copy as it was last cut or told: an entry that
+    differs from it was learned since. `_residual` is what the message on its way does not convey.
+    """
+
+    def __init__(
+        self, learner: CompiledQLearning, env: TabularEnv, codec: Codec, rank: int
+    ) -> None:
+        self._learner: Final = learner
+        self._codec: Final = codec
+        self._rank: Final = rank
+        self._visits: Final = np.zeros(learner.q.shape, np.uint32)
+        self.train(env, 0)
+        self._q: Final = learner.q.reshape(-1)
+        # Only now: the training closed entries of illegal actions, which is not learning.
+        self._base: Final = self._q.copy()
+        self._mark: Final = self._q.copy()
+        self._residual: Final = np.zeros_like(self._q)
+        # As large as the table, all zeros between two calls.
+        self._sums, self._weights, self._own_weights = np.zeros((3, len(self._q)))
+        # Room for a message about every entry.
+        self._places, self._counts = np.zeros((2, len(self._q)), np.int64)
+        self._values: Final = np.zeros_like(self._q)
+        self.take([self.cut()] * (rank + 1))  # compiles
+
+    def train(self, env: TabularEnv, n_steps: int) -> Training:
+        n_counted = n_steps // COMPILED_STEPS_PER_VISIT
+        counted = self._learner.train(env, n_counted, visits=self._visits)
+        return counted + self._learner.train(env, n_steps - n_counted)
+
+    def cut(self) -> Bytes:
+        n = cut_changed(
+            self._q, self._mark, self._base, self._visits.reshape(-1),
+            self._places, self._counts, self._values,
+        )  # fmt: skip
+        own = Deltas(self._places[:n], self._counts[:n], self._values[:n])
+        message = packed(own, self._codec)
+        self._residual[own.places] = own.values - unpacked(message, self._codec).values
+        return message
+
+    def take(self, messages: Sequence[Bytes]) -> None:
+        learned = [unpacked(message, self._codec) for message in messages]
+        for deltas in learned:
+            add_weighed(
+                deltas.places, deltas.counts, deltas.values, COMPILED_STEPS_PER_VISIT,
+                self._sums, self._weights,
+            )  # fmt: skip
+        own = learned[self._rank]
+        self._own_weights[own.places] = 1.0 + COMPILED_STEPS_PER_VISIT * own.counts
+        for deltas in learned:
+            take_mean(
+                deltas.places, self._sums, self._weights, self._own_weights, self._base, self._q,
+                self._mark, self._residual, self._visits.reshape(-1), COMPILED_STEPS_PER_VISIT,
+            )  # fmt: skip
+
+    def agreed(self) -> NDArray[np.float32]:
+        opened = np.where(np.isneginf(self._base), np.float32(0.0), self._base)
+        return opened.reshape(self._learner.q.shape)
+
+    def settle(self) -> None:
+        self._q[:] = self._mark[:] = self._base

@@ -1,0 +1,188 @@
+"""Training in the ranks of an MPI job, which average their tables while they go on learning.
+
+At the end of a period a rank takes what all sent at the end of the one before, then sends what it
+learned itself. So a message has a whole period to arrive, and nobody waits for a rank that is late
+by less than that.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+
+from rl_impls.envs.tabular import TabularEnv
+from rl_impls.monitor.usage import peak_rss_bytes
+from rl_impls.mpi.checkpoint import Checkpoint
+from rl_impls.mpi.compression import DEFAULT, codec_named
+from rl_impls.mpi.exchange import Arrived, Exchange, Report
+from rl_impls.mpi.pace import Pace
+from rl_impls.mpi.replica import Replica, replica_of
+from rl_impls.runtimes.placement import cap_threads
+from rl_impls.runtimes.runtime import Facts, Tick
+from rl_impls.tabular import CompiledQLearning
+from rl_impls.tabular.training import Training, check_count, check_fit
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
+NOTHING_DONE: Final = Training(0, 0, 0.0)
+# Between two polls: a millisecond and a half of compiled steps, and about an eighth of a period.
+SHORTEST_SLICE: Final = 65_536
+SLICES: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """What exchanging has cost all ranks together so far."""
+
+    syncs: int
+    bytes_sent: int
+    sync_seconds: float  # of the rank that spent most, waiting for others included
+    sync_period: int  # steps of a rank until the next exchange, on average
+
+
+class MpiSyncRuntime:
+    """All ranks make one with equal arguments, and call its methods together. They go on from the
+    learner of rank 0. After `train` the learners of all ranks hold the same table."""
+
+    def __init__(
+        self,
+        learner: CompiledQLearning,
+        env: TabularEnv,
+        comm: Intracomm,
+        *,
+        steps_per_sync: int | None = None,
+        compression: str = DEFAULT,
+        threads: int | None = None,
+        checkpoint: Checkpoint | None = None,
+    ) -> None:
+        check_fit(learner, env.n_states, env.n_actions)
+        self._comm: Final = comm
+        self._rank: Final = comm.Get_rank()
+        self._n_ranks: Final = comm.Get_size()
+        self.facts: Final = Facts("mpi-sync", self._n_ranks, steps_per_sync, (), threads)
+        self._threads: Final = None if threads is None else cap_threads(threads)
+        self._learner: Final = learner
+        self._env: Final = env
+        self._checkpoint: Final = checkpoint if self._rank == 0 else None
+        self._pace = Pace.begin(self._n_ranks, steps_per_sync)
+        codec = codec_named(compression)
+        self._progress = self._begin_alike()
+        self._replica: Final[Replica] = replica_of(learner, env, codec, self._rank, self._n_ranks)
+        self._exchange: Final = Exchange(comm)
+        self._own = NOTHING_DONE  # since the last exchange was started
+        self._began = self._compute_s = self._sync_s = self._sync_seconds = 0.0
+        self._syncs = self._bytes_sent = 0
+        comm.Barrier()  # who has compiled first would count its waiting as time of the exchange
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training:
+        check_count("steps", n_steps)
+        self._began = time.perf_counter()
+        done, left = NOTHING_DONE, n_steps
+        while left > 0:
+            parts = self._pace.parts(left)
+            self._compute(parts[self._rank])
+            left -= sum(parts)
+            done = done + self._take()
+            self._send()
+            if tick is not None:
+                tick(n_steps - left)
+        done = done + self._take()
+        self._replica.settle()
+        if self._checkpoint is not None:
+            self._checkpoint.write(self._snapshot)
+        return done
+
+    def learner(self) -> CompiledQLearning:
+        return self._learner
+
+    def traffic(self) -> Traffic:
+        most = self._comm.allreduce(self._sync_seconds, op=_larger)
+        return Traffic(self._syncs, self._bytes_sent, most, self._pace.period)
+
+    def peak_rss_bytes(self) -> int:
+        total: int = self._comm.allreduce(peak_rss_bytes())
+        return total
+
+    def _begin_alike(self) -> Training:
+        """What rank 0 has learned so far; only its steps and episodes count."""
+        learner = self._learner
+        table = learner.table()
+        counts = np.array([learner.n_steps, learner.n_episodes], np.int64)
+        self._comm.Bcast(table)
+        self._comm.Bcast(counts)
+        n_steps, n_episodes = counts.tolist()
+        learner.set_table(table)
+        learner.set_progress(n_steps, n_episodes)
+        return Training(n_steps, n_episodes, 0.0)
+
+    def _compute(self, n_steps: int) -> None:
+        part = max(-(-n_steps // SLICES), SHORTEST_SLICE)
+        for begin in range(0, n_steps, part):
+            began = time.perf_counter()
+            trained = self._replica.train(self._env, min(part, n_steps - begin))
+            self._own = self._own + trained
+            self._compute_s += time.perf_counter() - began
+            with self._syncing():
+                self._exchange.poll()
+
+    def _take(self) -> Training:
+        """What all ranks did in the period whose exchange ends here."""
+        if not self._exchange.under_way:
+            return NOTHING_DONE
+        with self._syncing():
+            arrived = self._exchange.finish()
+            self._replica.take(arrived.messages)
+        return self._count(arrived)
+
+    def _count(self, arrived: Arrived) -> Training:
+        done = NOTHING_DONE
+        for report in arrived.reports:
+            done = done + Training(int(report.steps), int(report.episodes), report.reward_sum)
+        self._progress = self._progress + done
+        # Schedules count what all have done, as far as it is known here.
+        known = self._progress + self._own
+        self._learner.set_progress(known.steps, known.episodes)
+        self._pace = self._pace.after(arrived.reports, self._progress.steps)
+        self._syncs += 1
+        self._bytes_sent += arrived.n_bytes
+        if self._checkpoint is not None:
+            self._checkpoint.offer(self._snapshot)
+        return done
+
+    def _send(self) -> None:
+        own, sync_s = self._own, self._sync_s
+        self._sync_s = 0.0
+        with self._syncing():
+            message = self._replica.cut()
+            elapsed_s = time.perf_counter() - self._began
+            report = Report(
+                own.steps, own.episodes, own.reward_sum, self._compute_s, elapsed_s, sync_s, 0
+            )
+            self._exchange.start(report, message)
+        self._own, self._compute_s = NOTHING_DONE, 0.0
+
+    def _snapshot(self) -> CompiledQLearning:
+        learner = self._learner
+        copy = CompiledQLearning(learner.n_states, learner.n_actions, settings=learner.settings)
+        copy.set_table(self._replica.agreed())
+        copy.set_progress(self._progress.steps, self._progress.episodes)
+        return copy
+
+    @contextmanager
+    def _syncing(self) -> Iterator[None]:
+        """What lies within is time of the exchange."""
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        self._sync_s += seconds
+        self._sync_seconds += seconds
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return max(a, b)

@@ -1,0 +1,50 @@
+"""The one place that imports mpi4py: the ranks of this job, and how they end together."""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from rl_impls.errors import ImplsError, MissingDependency
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
+FAILED: Final = 1
+
+
+def world() -> Intracomm:
+    """All ranks that the launcher started; without a launcher this process alone."""
+    try:
+        from mpi4py import MPI
+    except (ImportError, RuntimeError) as error:  # not installed, or no MPI library behind it
+        raise MissingDependency(
+            f"training over MPI needs mpi4py and an MPI ({error}): pip install mpi4py mpich."
+        ) from error
+    return MPI.COMM_WORLD
+
+
+@contextmanager
+def ending_together(comm: Intracomm) -> Iterator[None]:
+    """A rank that fails says why and ends the job: the others would wait for it for ever."""
+    try:
+        yield
+    except BaseException as error:
+        if comm.Get_size() == 1:
+            raise
+        if not isinstance(error, ImplsError | KeyboardInterrupt):
+            traceback.print_exc()
+        print(f"rl_impls: rank {comm.Get_rank()}: {_said(error)}", file=sys.stderr)
+        sys.stderr.flush()
+        comm.Abort(FAILED)
+
+
+def _said(error: BaseException) -> str:
+    if isinstance(error, ImplsError):
+        return str(error)
+    if isinstance(error, KeyboardInterrupt):
+        return "interrupted."
+    return f"{type(error).__name__}: {error}."
