@@ -17,7 +17,8 @@ from rl_impls.runtimes.runtime import MakeEnv
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
 DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
 AGENTS: Final = (*TABULAR, *DEEP)
-RUNTIMES: Final = ("serial", "parallel")
+RUNTIMES: Final = ("serial", "parallel", "mpi-sync")
+COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
 # Processes count their steps in 64 bits, with a sign.
@@ -34,6 +35,10 @@ def tabular_agent(text: str) -> str:
 
 def runtime(text: str) -> str:
     return _one_of(text, RUNTIMES, "runtime")
+
+
+def compression(text: str) -> str:
+    return _one_of(text, COMPRESSIONS, "compression")
 
 
 def positive(text: str) -> int:

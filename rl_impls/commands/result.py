@@ -36,6 +36,19 @@ class Result:
     threads: int | None
 
 
+@dataclass(frozen=True, slots=True)
+class MpiResult(Result):
+    """Of all ranks of an MPI job together. Steps and times are those of this job alone."""
+
+    ranks: int
+    resumed_steps: int  # that the checkpoint had, from which it went on
+    compression: str
+    syncs: int
+    bytes_sent: int
+    sync_seconds: float  # of the rank that spent most on exchanging, waiting included
+    sync_period: int  # steps of a rank between two exchanges at the end, on average
+
+
 def speed_of(progress: Progress) -> dict[str, Any]:
     """The fields that come from the training itself."""
     return {

@@ -13,6 +13,13 @@ from rl_impls.errors import SettingError
 from rl_impls.jit import require_numba
 
 NAME: Final = "train"
+OPTIONS_OF: Final = {
+    "processes": ("parallel",),
+    "steps_per_sync": ("parallel", "mpi-sync"),
+    "compression": ("mpi-sync",),
+    "checkpoint": ("mpi-sync",),
+    "resume": ("mpi-sync",),
+}
 HELP: Final = "train one agent; tell its speed, its memory and how well it plays"
 
 
@@ -23,13 +30,18 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--agent", type=accepts.agent, required=True, metavar="NAME",
         help=", ".join(accepts.AGENTS))  # fmt: skip
     add("--runtime", type=accepts.runtime, default="serial", metavar="NAME",
-        help="serial (default) or parallel")  # fmt: skip
+        help="serial (default), parallel, or mpi-sync in the ranks of an MPI job")  # fmt: skip
     add("--steps", type=accepts.positive, required=True, metavar="N")
     add("--seed", type=accepts.not_negative, default=0, metavar="S")
     add("--processes", type=accepts.positive, metavar="P",
         help="of the parallel runtime (default: physical cores, 4 at most)")  # fmt: skip
     add("--steps-per-sync", type=accepts.positive, metavar="N",
         help="of a process, until it merges what it learned")  # fmt: skip
+    add("--compression", type=accepts.compression, metavar="NAME",
+        help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
+    add("--checkpoint", type=Path, metavar="FILE",
+        help="of mpi-sync: write what is learned so far, now and then")  # fmt: skip
+    add("--resume", action="store_true", help="go on from the checkpoint, up to --steps in all")
     add("--pin", action="store_true", help="a core of its own for each process")
     add("--threads", type=accepts.positive, default=1, metavar="N",
         help="of BLAS and OpenMP, in each process (default 1)")  # fmt: skip
@@ -40,11 +52,18 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     _check(arguments)
-    publish(_train(arguments), arguments.json)
+    result = _train(arguments)
+    if result is not None:
+        publish(result, arguments.json)
     return 0
 
 
-def _train(arguments: Namespace) -> Result:
+def _train(arguments: Namespace) -> Result | None:
+    """None in the ranks of an MPI job that leave it to another to tell."""
+    if arguments.runtime == "mpi-sync":
+        from rl_impls.commands import train_mpi  # mpi4py need not be there for the others
+
+        return train_mpi.train(arguments)
     if arguments.agent not in accepts.DEEP:
         return train_table.train(arguments)
     require_numba(f"the agent {arguments.agent}", otherwise="choose one that learns a table")
@@ -60,10 +79,24 @@ def _check(arguments: Namespace) -> None:
             f"{arguments.agent} trains in one process: leave --runtime {arguments.runtime} out, "
             "or choose an agent that learns a table."
         )
-    for option in ("processes", "steps_per_sync"):
-        if arguments.runtime != "parallel" and getattr(arguments, option) is not None:
-            name = option.replace("_", "-")
-            raise SettingError(f"--{name} belongs to --runtime parallel: give both or neither.")
-    for path in (arguments.save, arguments.json):
+    for option, runtimes in OPTIONS_OF.items():
+        if arguments.runtime not in runtimes and getattr(arguments, option):
+            name, their = option.replace("_", "-"), " or ".join(runtimes)
+            raise SettingError(f"--{name} belongs to --runtime {their}: give both or neither.")
+    if arguments.runtime == "mpi-sync":
+        _check_mpi(arguments)
+    for path in (arguments.save, arguments.json, arguments.checkpoint):
         if path not in (None, STDOUT):
             accepts.check_place(Path(path))
+
+
+def _check_mpi(arguments: Namespace) -> None:
+    if arguments.agent != "compiled":
+        raise SettingError(
+            f"mpi-sync trains the agent compiled, not {arguments.agent}: name that, or choose "
+            "--runtime serial."
+        )
+    if arguments.pin:
+        raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
+    if arguments.resume and arguments.checkpoint is None:
+        raise SettingError("--resume needs to know from where: give --checkpoint FILE too.")

@@ -37,13 +37,13 @@ def train(arguments: Namespace) -> Result:
         # A training that never began must not replace what an earlier one saved.
         if arguments.save is not None and learner.n_steps > 0:
             learner.save(arguments.save)
-    played = _play(learner, make_env)
+    played = play(learner, make_env)
     return Result(
         env=arguments.env,
         agent=arguments.agent,
         seed=arguments.seed,
         **speed_of(progress),
-        **_outcome(arguments.env, played),
+        **outcome(arguments.env, played),
         peak_rss_bytes=peak_rss_bytes,
         **facts,
     )
@@ -69,13 +69,13 @@ def _runtime(arguments: Namespace, learner: QLearner, make_env: MakeEnv) -> Iter
         yield runtime
 
 
-def _play(learner: QLearner, make_env: MakeEnv) -> Evaluation:
+def play(learner: QLearner, make_env: MakeEnv) -> Evaluation:
     """On an environment of its own, with chance of its own."""
     env = make_env(seed=0)
     return evaluate(learner, env, GAMES_WITHOUT_MODEL if env.model is None else GAMES)
 
 
-def _outcome(env: str, played: Evaluation) -> dict[str, Any]:
+def outcome(env: str, played: Evaluation) -> dict[str, Any]:
     is_game = env.startswith("TicTacToe-")
     return {
         "games": played.episodes,

@@ -1,0 +1,108 @@
+"""Training in the ranks of an MPI job, as `python -m rl_impls train` asks for it."""
+
+from __future__ import annotations
+
+import sys
+from argparse import Namespace
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from rl_impls.commands import arguments as accepts
+from rl_impls.commands.result import MpiResult, speed_of
+from rl_impls.commands.train_table import outcome, play
+from rl_impls.envs.tabular import TabularEnv
+from rl_impls.jit import require_numba
+from rl_impls.monitor.progress import ProgressBar
+from rl_impls.mpi.compression import DEFAULT
+from rl_impls.mpi.world import ending_together, world
+from rl_impls.runtimes import Progress, run
+from rl_impls.tabular import CompiledQLearning
+from rl_impls.tabular.training import check_fit
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
+    from rl_impls.mpi.sync import MpiSyncRuntime
+
+
+def train(arguments: Namespace) -> MpiResult | None:
+    """The result on rank 0, None on the others."""
+    require_numba("training over MPI", otherwise="choose --runtime serial")
+    comm = world()
+    with ending_together(comm):
+        return _train(arguments, comm)
+
+
+def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
+    rank, make_env = comm.Get_rank(), accepts.environment(arguments.env)
+    saved = CompiledQLearning.load(arguments.checkpoint) if arguments.resume and rank == 0 else None
+    n_before = comm.bcast(0 if saved is None else saved.n_steps)
+    seed = rank_seed(arguments.seed, rank, n_before)
+    env = make_env(seed=seed)
+    learner = CompiledQLearning(env.n_states, env.n_actions, seed=seed)
+    if saved is not None:
+        check_fit(saved, env.n_states, env.n_actions)
+        learner.set_table(saved.table())
+        learner.set_progress(saved.n_steps, saved.n_episodes)
+    runtime = _runtime(arguments, learner, env, comm)
+    progress = _run(arguments, runtime, n_before, is_shown=rank == 0)
+    peak_rss_bytes, traffic = runtime.peak_rss_bytes(), runtime.traffic()
+    if rank != 0:
+        return None
+    if arguments.save is not None and learner.n_steps > 0:
+        learner.save(arguments.save)
+    return MpiResult(
+        env=arguments.env,
+        agent=arguments.agent,
+        seed=arguments.seed,
+        **speed_of(progress),
+        **outcome(arguments.env, play(learner, make_env)),
+        peak_rss_bytes=peak_rss_bytes,
+        **asdict(runtime.facts),
+        ranks=runtime.facts.processes,
+        resumed_steps=n_before,
+        compression=arguments.compression or DEFAULT,
+        **asdict(traffic),
+    )
+
+
+def rank_seed(seed: int, rank: int, n_before: int) -> int:
+    """Rank 0 begins as a serial training does. A resumed training meets games it has not seen."""
+    if rank == n_before == 0:
+        return seed
+    words = np.random.SeedSequence([seed, rank, n_before]).generate_state(1)
+    return int(words[0]) >> 1  # Gymnasium takes no larger ones everywhere
+
+
+def _runtime(
+    arguments: Namespace, learner: CompiledQLearning, env: TabularEnv, comm: Intracomm
+) -> MpiSyncRuntime:
+    # Imported here: it compiles.
+    from rl_impls.mpi.checkpoint import Checkpoint
+    from rl_impls.mpi.sync import MpiSyncRuntime
+
+    checkpoint = arguments.checkpoint
+    return MpiSyncRuntime(
+        learner,
+        env,
+        comm,
+        steps_per_sync=arguments.steps_per_sync,
+        compression=arguments.compression or DEFAULT,
+        threads=arguments.threads,
+        checkpoint=None if checkpoint is None else Checkpoint(checkpoint),
+    )
+
+
+def _run(
+    arguments: Namespace, runtime: MpiSyncRuntime, n_before: int, *, is_shown: bool
+) -> Progress:
+    left = max(0, arguments.steps - n_before)
+    if not is_shown:
+        return run(runtime, left)
+    bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
+    try:
+        return run(runtime, left, tick=lambda n: bar(n_before + n))
+    finally:
+        bar.close()
