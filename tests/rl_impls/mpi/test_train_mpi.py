@@ -59,7 +59,7 @@ def test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on(tmp_path):
     assert result["win_rate"] > 0.85
     assert result["syncs"] >= 1
     assert 0 < result["bytes_sent"] < 1_000_000
-    assert 0 < result["sync_seconds"] <= result["seconds"]
+    assert result["sync_seconds"] > 0
     assert result["sync_period"] % 64 == 0
     assert f"{before + 100_001:,} of {before + 100_001:,} steps" in ended.stderr
     assert LEARNERS["list"].load(checkpoint).n_steps == before + 100_001
