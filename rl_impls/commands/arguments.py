@@ -17,7 +17,8 @@ from rl_impls.runtimes.runtime import MakeEnv
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
 DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
 AGENTS: Final = (*TABULAR, *DEEP)
-RUNTIMES: Final = ("serial", "parallel", "mpi-sync")
+RUNTIMES: Final = ("serial", "parallel", "mpi-sync", "mpi-async")
+MPI: Final = ("mpi-sync", "mpi-async")
 COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000

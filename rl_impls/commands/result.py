@@ -42,7 +42,7 @@ class MpiResult(Result):
 
     ranks: int
     resumed_steps: int  # that the checkpoint had, from which it went on
-    compression: str
+    compression: str | None  # None: a runtime that sends its table as it is
     syncs: int
     bytes_sent: int
     sync_seconds: float  # of the rank that spent most on exchanging, waiting included

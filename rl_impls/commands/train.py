@@ -15,10 +15,10 @@ from rl_impls.jit import require_numba
 NAME: Final = "train"
 OPTIONS_OF: Final = {
     "processes": ("parallel",),
-    "steps_per_sync": ("parallel", "mpi-sync"),
+    "steps_per_sync": ("parallel", *accepts.MPI),
     "compression": ("mpi-sync",),
-    "checkpoint": ("mpi-sync",),
-    "resume": ("mpi-sync",),
+    "checkpoint": accepts.MPI,
+    "resume": accepts.MPI,
 }
 HELP: Final = "train one agent; tell its speed, its memory and how well it plays"
 
@@ -30,7 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--agent", type=accepts.agent, required=True, metavar="NAME",
         help=", ".join(accepts.AGENTS))  # fmt: skip
     add("--runtime", type=accepts.runtime, default="serial", metavar="NAME",
-        help="serial (default), parallel, or mpi-sync in the ranks of an MPI job")  # fmt: skip
+        help="serial (default), parallel, or over MPI mpi-sync and mpi-async")  # fmt: skip
     add("--steps", type=accepts.positive, required=True, metavar="N")
     add("--seed", type=accepts.not_negative, default=0, metavar="S")
     add("--processes", type=accepts.positive, metavar="P",
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--compression", type=accepts.compression, metavar="NAME",
         help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
     add("--checkpoint", type=Path, metavar="FILE",
-        help="of mpi-sync: write what is learned so far, now and then")  # fmt: skip
+        help="over MPI: write what is learned so far, now and then")  # fmt: skip
     add("--resume", action="store_true", help="go on from the checkpoint, up to --steps in all")
     add("--pin", action="store_true", help="a core of its own for each process")
     add("--threads", type=accepts.positive, default=1, metavar="N",
@@ -60,7 +60,7 @@ def run(arguments: Namespace) -> int:
 
 def _train(arguments: Namespace) -> Result | None:
     """None in the ranks of an MPI job that leave it to another to tell."""
-    if arguments.runtime == "mpi-sync":
+    if arguments.runtime in accepts.MPI:
         from rl_impls.commands import train_mpi  # mpi4py need not be there for the others
 
         return train_mpi.train(arguments)
@@ -83,7 +83,7 @@ def _check(arguments: Namespace) -> None:
         if arguments.runtime not in runtimes and getattr(arguments, option):
             name, their = option.replace("_", "-"), " or ".join(runtimes)
             raise SettingError(f"--{name} belongs to --runtime {their}: give both or neither.")
-    if arguments.runtime == "mpi-sync":
+    if arguments.runtime in accepts.MPI:
         _check_mpi(arguments)
     for path in (arguments.save, arguments.json, arguments.checkpoint):
         if path not in (None, STDOUT):
@@ -93,8 +93,8 @@ def _check(arguments: Namespace) -> None:
 def _check_mpi(arguments: Namespace) -> None:
     if arguments.agent != "compiled":
         raise SettingError(
-            f"mpi-sync trains the agent compiled, not {arguments.agent}: name that, or choose "
-            "--runtime serial."
+            f"{arguments.runtime} trains the agent compiled, not {arguments.agent}: name that, or "
+            "choose --runtime serial."
         )
     if arguments.pin:
         raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -24,7 +24,7 @@ from rl_impls.tabular.training import check_fit
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
-    from rl_impls.mpi.sync import MpiSyncRuntime
+    from rl_impls.mpi.alike import MpiRuntime
 
 
 def train(arguments: Namespace) -> MpiResult | None:
@@ -36,6 +36,8 @@ def train(arguments: Namespace) -> MpiResult | None:
 
 
 def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
+    if arguments.runtime == "mpi-sync" and arguments.compression is None:
+        arguments.compression = DEFAULT
     rank, make_env = comm.Get_rank(), accepts.environment(arguments.env)
     saved = CompiledQLearning.load(arguments.checkpoint) if arguments.resume and rank == 0 else None
     n_before = comm.bcast(0 if saved is None else saved.n_steps)
@@ -49,6 +51,7 @@ def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
     runtime = _runtime(arguments, learner, env, comm)
     progress = _run(arguments, runtime, n_before, is_shown=rank == 0)
     peak_rss_bytes, traffic = runtime.peak_rss_bytes(), runtime.traffic()
+    runtime.close()
     if rank != 0:
         return None
     if arguments.save is not None and learner.n_steps > 0:
@@ -63,7 +66,7 @@ def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
         **asdict(runtime.facts),
         ranks=runtime.facts.processes,
         resumed_steps=n_before,
-        compression=arguments.compression or DEFAULT,
+        compression=arguments.compression,
         **asdict(traffic),
     )
 
@@ -78,25 +81,27 @@ def rank_seed(seed: int, rank: int, n_before: int) -> int:
 
 def _runtime(
     arguments: Namespace, learner: CompiledQLearning, env: TabularEnv, comm: Intracomm
-) -> MpiSyncRuntime:
-    # Imported here: it compiles.
+) -> MpiRuntime:
+    # Imported here: they compile.
+    from rl_impls.mpi.asynchronous import MpiAsyncRuntime
     from rl_impls.mpi.checkpoint import Checkpoint
     from rl_impls.mpi.sync import MpiSyncRuntime
 
-    checkpoint = arguments.checkpoint
-    return MpiSyncRuntime(
-        learner,
-        env,
-        comm,
-        steps_per_sync=arguments.steps_per_sync,
-        compression=arguments.compression or DEFAULT,
-        threads=arguments.threads,
-        checkpoint=None if checkpoint is None else Checkpoint(checkpoint),
-    )
+    checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
+    how: dict[str, Any] = {"threads": arguments.threads, "checkpoint": checkpoint}
+    if arguments.steps_per_sync is not None:
+        how["steps_per_sync"] = arguments.steps_per_sync
+    if arguments.runtime == "mpi-async":
+        return MpiAsyncRuntime(learner, env, comm, **how)
+    return MpiSyncRuntime(learner, env, comm, compression=arguments.compression, **how)
 
 
 def _run(
-    arguments: Namespace, runtime: MpiSyncRuntime, n_before: int, *, is_shown: bool
+    arguments: Namespace,
+    runtime: MpiRuntime,
+    n_before: int,
+    *,
+    is_shown: bool,
 ) -> Progress:
     left = max(0, arguments.steps - n_before)
     if not is_shown:

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
-from rl_impls.tabular.learner import QLearner
+import numpy as np
+from numpy.typing import NDArray
+
+from rl_impls.tabular import CompiledQLearning, QLearner
 
 EVERY_S: Final = 10.0
 
@@ -30,3 +33,13 @@ class Checkpoint:
     def write(self, snapshot: Callable[[], QLearner]) -> None:
         snapshot().save(self._path)
         self._due = self._clock() + self._every_s
+
+
+def snapshot_of(
+    learner: CompiledQLearning, table: NDArray[np.float32], n_steps: int, n_episodes: int
+) -> CompiledQLearning:
+    """A learner with the same settings, the table and the counts, to be saved."""
+    copy = CompiledQLearning(learner.n_states, learner.n_actions, settings=learner.settings)
+    copy.set_table(table)
+    copy.set_progress(n_steps, n_episodes)
+    return copy

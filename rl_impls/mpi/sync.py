@@ -10,14 +10,12 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.mpi.checkpoint import Checkpoint
+from rl_impls.mpi.alike import NOTHING_DONE, Traffic, begin_alike, in_slices, larger
+from rl_impls.mpi.checkpoint import Checkpoint, snapshot_of
 from rl_impls.mpi.compression import DEFAULT, codec_named
 from rl_impls.mpi.exchange import Arrived, Exchange, Report
 from rl_impls.mpi.pace import Pace
@@ -29,21 +27,6 @@ from rl_impls.tabular.training import Training, check_count, check_fit
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
-
-NOTHING_DONE: Final = Training(0, 0, 0.0)
-# Between two polls: a millisecond and a half of compiled steps, and about an eighth of a period.
-SHORTEST_SLICE: Final = 65_536
-SLICES: Final = 8
-
-
-@dataclass(frozen=True, slots=True)
-class Traffic:
-    """What exchanging has cost all ranks together so far."""
-
-    syncs: int
-    bytes_sent: int
-    sync_seconds: float  # of the rank that spent most, waiting for others included
-    sync_period: int  # steps of a rank until the next exchange, on average
 
 
 class MpiSyncRuntime:
@@ -72,7 +55,7 @@ class MpiSyncRuntime:
         self._checkpoint: Final = checkpoint if self._rank == 0 else None
         self._pace = Pace.begin(self._n_ranks, steps_per_sync)
         codec = codec_named(compression)
-        self._progress = self._begin_alike()
+        self._progress = begin_alike(comm, learner)
         self._replica: Final[Replica] = replica_of(learner, env, codec, self._rank, self._n_ranks)
         self._exchange: Final = Exchange(comm)
         self._own = NOTHING_DONE  # since the last exchange was started
@@ -102,30 +85,20 @@ class MpiSyncRuntime:
         return self._learner
 
     def traffic(self) -> Traffic:
-        most = self._comm.allreduce(self._sync_seconds, op=_larger)
+        most = self._comm.allreduce(self._sync_seconds, op=larger)
         return Traffic(self._syncs, self._bytes_sent, most, self._pace.period)
 
     def peak_rss_bytes(self) -> int:
         total: int = self._comm.allreduce(peak_rss_bytes())
         return total
 
-    def _begin_alike(self) -> Training:
-        """What rank 0 has learned so far; only its steps and episodes count."""
-        learner = self._learner
-        table = learner.table()
-        counts = np.array([learner.n_steps, learner.n_episodes], np.int64)
-        self._comm.Bcast(table)
-        self._comm.Bcast(counts)
-        n_steps, n_episodes = counts.tolist()
-        learner.set_table(table)
-        learner.set_progress(n_steps, n_episodes)
-        return Training(n_steps, n_episodes, 0.0)
+    def close(self) -> None:
+        """Nothing to give back: every exchange ends with its training."""
 
     def _compute(self, n_steps: int) -> None:
-        part = max(-(-n_steps // SLICES), SHORTEST_SLICE)
-        for begin in range(0, n_steps, part):
+        for part in in_slices(n_steps):
             began = time.perf_counter()
-            trained = self._replica.train(self._env, min(part, n_steps - begin))
+            trained = self._replica.train(self._env, part)
             self._own = self._own + trained
             self._compute_s += time.perf_counter() - began
             with self._syncing():
@@ -168,11 +141,9 @@ class MpiSyncRuntime:
         self._own, self._compute_s = NOTHING_DONE, 0.0
 
     def _snapshot(self) -> CompiledQLearning:
-        learner = self._learner
-        copy = CompiledQLearning(learner.n_states, learner.n_actions, settings=learner.settings)
-        copy.set_table(self._replica.agreed())
-        copy.set_progress(self._progress.steps, self._progress.episodes)
-        return copy
+        progress = self._progress
+        table = self._replica.agreed()
+        return snapshot_of(self._learner, table, progress.steps, progress.episodes)
 
     @contextmanager
     def _syncing(self) -> Iterator[None]:
@@ -182,7 +153,3 @@ class MpiSyncRuntime:
         seconds = time.perf_counter() - began
         self._sync_s += seconds
         self._sync_seconds += seconds
-
-
-def _larger(a: Any, b: Any) -> Any:
-    return max(a, b)

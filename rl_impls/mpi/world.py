@@ -6,7 +6,7 @@ import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from rl_impls.errors import ImplsError, MissingDependency
 
@@ -16,15 +16,21 @@ if TYPE_CHECKING:
 FAILED: Final = 1
 
 
-def world() -> Intracomm:
-    """All ranks that the launcher started; without a launcher this process alone."""
+def library() -> Any:
+    """The module `mpi4py.MPI`."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # not installed, or no MPI library behind it
         raise MissingDependency(
             f"training over MPI needs mpi4py and an MPI ({error}): pip install mpi4py mpich."
         ) from error
-    return MPI.COMM_WORLD
+    return MPI
+
+
+def world() -> Intracomm:
+    """All ranks that the launcher started; without a launcher this process alone."""
+    comm: Intracomm = library().COMM_WORLD
+    return comm
 
 
 @contextmanager

@@ -93,6 +93,9 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train TicTacToe-v0 --agent compiled --runtime parallel --steps 5000000 "
     "--json -": f"{AGENTS}/test_train_command.py::"
     "test_a_program_trains_in_parallel_with_exactly_its_steps",
+    "mpiexec -n 2 python -m rl_impls train TicTacToe-v0 --agent compiled --runtime mpi-async "
+    "--steps 100000000": "tests/rl_impls/mpi/test_train_mpi.py::"
+    "test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on",
     "mpiexec -n 2 python -m rl_impls train TicTacToe-v0 --agent compiled --runtime mpi-sync "
     "--steps 100000000": "tests/rl_impls/mpi/test_train_mpi.py::"
     "test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on",
@@ -127,7 +130,7 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.perf.figures.efficiency 20": (
         "python -m tests.perf.figures.efficiency 1 1000000"
     ),
-    "python -m tests.perf.figures.mpi 11": "python -m tests.perf.figures.mpi 1 100000",
+    "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline 3": "python -m tests.perf.figures.pipeline 1 100",
     "python -m tests.perf.figures.transport 3": "python -m tests.perf.figures.transport 1 5000",

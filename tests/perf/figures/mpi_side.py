@@ -8,7 +8,9 @@ from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 from rl_impls.commands.train_mpi import rank_seed
-from rl_impls.mpi.sync import MpiSyncRuntime, Traffic
+from rl_impls.mpi.alike import MpiRuntime, Traffic
+from rl_impls.mpi.asynchronous import MpiAsyncRuntime
+from rl_impls.mpi.sync import MpiSyncRuntime
 from rl_impls.mpi.world import world
 from rl_impls.runtimes import SerialRuntime
 from rl_impls.tabular import CompiledQLearning
@@ -21,7 +23,7 @@ GAMES = 10_000
 class Order(NamedTuple):
     n_steps: int  # of all ranks together
     seed: int | None = None  # train a new learner, and play with it; None: go on with the last one
-    compression: str = "float16"
+    how: str = "float16"  # of ranks: a compression of mpi-sync, or mpi-async
 
 
 class Done(NamedTuple):
@@ -31,32 +33,45 @@ class Done(NamedTuple):
 
 
 class Side:
-    """What an order is carried out on."""
+    """What orders are carried out on: a learner and a runtime for each way."""
 
     def __init__(self, comm: Any, number: int) -> None:
         self._comm, self._number = comm, number
-        self._begin(Order(0, number))
-
-    def _begin(self, order: Order) -> None:
-        seed = rank_seed(order.seed or 0, self._number, 0)
-        env = tictactoe(seed=seed)
-        self._learner = CompiledQLearning(env.n_states, env.n_actions, seed=seed)
-        self._runtime: MpiSyncRuntime | SerialRuntime = (
-            SerialRuntime(self._learner, env)
-            if self._comm is None
-            else MpiSyncRuntime(self._learner, env, self._comm, compression=order.compression)
-        )
+        self._ways: dict[str, tuple[CompiledQLearning, MpiRuntime | SerialRuntime]] = {}
 
     def carry_out(self, order: Order) -> Done:
-        if order.seed is not None:
-            self._begin(order)
-        runtime = self._runtime
+        if order.seed is not None or order.how not in self._ways:
+            self._begin(order.how, order.seed or 0)
+        learner, runtime = self._ways[order.how]
         runtime.train(order.n_steps)
-        done = Done(runtime.traffic() if isinstance(runtime, MpiSyncRuntime) else None)
+        done = Done(None if isinstance(runtime, SerialRuntime) else runtime.traffic())
         if order.seed is None:
             return done
-        played = evaluate(self._learner, tictactoe(seed=0), GAMES)
+        played = evaluate(learner, tictactoe(seed=0), GAMES)
         return done._replace(win_rate=played.win_rate, loss_rate=played.loss_rate)
+
+    def close(self) -> None:
+        for how in [*self._ways]:
+            self._end(how)
+
+    def _begin(self, how: str, seed: int) -> None:
+        self._end(how)
+        own_seed = rank_seed(seed, self._number, 0)
+        env = tictactoe(seed=own_seed)
+        learner = CompiledQLearning(env.n_states, env.n_actions, seed=own_seed)
+        self._ways[how] = learner, self._runtime(how, learner, env)
+
+    def _runtime(self, how: str, learner: Any, env: Any) -> MpiRuntime | SerialRuntime:
+        if self._comm is None:
+            return SerialRuntime(learner, env)
+        if how == "mpi-async":
+            return MpiAsyncRuntime(learner, env, self._comm)
+        return MpiSyncRuntime(learner, env, self._comm, compression=how)
+
+    def _end(self, how: str) -> None:
+        _, runtime = self._ways.pop(how, (None, None))
+        if runtime is not None and not isinstance(runtime, SerialRuntime):
+            runtime.close()
 
 
 def main(address: str, kind: str, number: str) -> None:
@@ -67,6 +82,7 @@ def main(address: str, kind: str, number: str) -> None:
         pipe.send(rank)
         while order := pipe.recv():
             pipe.send(side.carry_out(order))
+    side.close()
 
 
 if __name__ == "__main__":

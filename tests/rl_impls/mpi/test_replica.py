@@ -69,7 +69,7 @@ def plain_mean(learned, base):
     return np.where(weights > 0, mean, base).astype(np.float32)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(LEARNED, min_size=2, max_size=4))
 def test_exact_ranks_reach_the_mean_bit_for_bit(learned):
     tables, replicas = ranks(len(learned))
@@ -81,7 +81,7 @@ def test_exact_ranks_reach_the_mean_bit_for_bit(learned):
         np.testing.assert_array_equal(replica.agreed().reshape(-1), plain_mean(learned, base))
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(LEARNED, min_size=2, max_size=4))
 def test_the_mean_is_that_of_workers_who_merge_one_after_another(learned):
     tables, replicas = ranks(len(learned))
@@ -95,7 +95,7 @@ def test_the_mean_is_that_of_workers_who_merge_one_after_another(learned):
     np.testing.assert_allclose(replicas[0].agreed().reshape(-1), q, atol=1e-6)
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.sampled_from(sorted(CODECS)), st.lists(st.lists(LEARNED, min_size=3, max_size=3)))
 def test_all_ranks_agree_bit_for_bit_whatever_they_learn_meanwhile(compression, rounds):
     tables, replicas = ranks(3, compression)
@@ -110,7 +110,7 @@ def test_all_ranks_agree_bit_for_bit_whatever_they_learn_meanwhile(compression, 
         assert table.q.tobytes() in agreed
 
 
-@settings(deadline=None, max_examples=25)
+@settings(deadline=None, max_examples=15)
 @given(st.lists(st.lists(LEARNED, min_size=2, max_size=2), max_size=6))
 def test_nothing_is_agreed_on_beyond_what_was_learned(rounds):
     tables, replicas = ranks(2)

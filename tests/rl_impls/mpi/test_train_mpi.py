@@ -48,12 +48,7 @@ def test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on(tmp_path):
     kill_a_rank_of([*words, "--steps", str(10**14)], checkpoint)
     before = LEARNERS["compiled"].load(checkpoint).n_steps
     assert before > 0
-    ended = subprocess.run(
-        [*words, "--steps", str(before + 100_001), "--resume", "--compression", "int8"],
-        capture_output=True, text=True, stdin=subprocess.DEVNULL,
-    )  # fmt: skip
-    assert ended.returncode == 0, ended.stderr
-    result = json.loads(ended.stdout)
+    result = resumed([*words, "--compression", "int8"], before + 100_001)
     assert (result["steps"], result["resumed_steps"], result["ranks"]) == (100_001, before, 2)
     assert result["compression"] == "int8"
     assert result["win_rate"] > 0.85
@@ -61,8 +56,19 @@ def test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on(tmp_path):
     assert 0 < result["bytes_sent"] < 1_000_000
     assert result["sync_seconds"] > 0
     assert result["sync_period"] % 64 == 0
-    assert f"{before + 100_001:,} of {before + 100_001:,} steps" in ended.stderr
     assert LEARNERS["list"].load(checkpoint).n_steps == before + 100_001
+    again = resumed([*words[:-5], "mpi-async", *words[-4:]], before + 150_002)
+    assert (again["steps"], again["runtime"], again["compression"]) == (50_001, "mpi-async", None)
+    assert again["bytes_sent"] > 0
+    assert LEARNERS["list"].load(checkpoint).n_steps == before + 150_002
+
+
+def resumed(words, n_steps):
+    words = [*words, "--steps", str(n_steps), "--resume"]
+    ended = subprocess.run(words, capture_output=True, text=True, stdin=subprocess.DEVNULL)
+    assert ended.returncode == 0, ended.stderr
+    assert f"{n_steps:,} of {n_steps:,} steps" in ended.stderr
+    return json.loads(ended.stdout)
 
 
 def kill_a_rank_of(words, checkpoint):

@@ -1,4 +1,4 @@
-"""mpi-sync in real ranks: exact steps, one table on all, and as good a player as one process."""
+"""Training in real ranks: exact steps, one table on all, and as good a player as one process."""
 
 import numpy as np
 import pytest
@@ -33,6 +33,7 @@ def test_ranks_train_together(rlperf_mpi):
     check_that_a_chosen_period_makes_trainings_alike(rlperf_mpi)
     check_that_ranks_go_on_from_rank_0(rlperf_mpi)
     check_that_other_environments_train_too(rlperf_mpi)
+    check_that_asynchronous_ranks_learn_one_good_table(rlperf_mpi)
 
 
 def check_that_ranks_learn_one_good_table(rlperf_mpi, compression):
@@ -88,3 +89,28 @@ def check_that_other_environments_train_too(rlperf_mpi):
     runtime = MpiSyncRuntime(learner_of(env, 0), env, rlperf_mpi.comm, steps_per_sync=500)
     rlperf_mpi.rank_assert(runtime.train(2_500).steps == 2_500)
     rlperf_mpi.rank_assert(np.isfinite(runtime.learner().table()).all())
+
+
+def check_that_asynchronous_ranks_learn_one_good_table(rlperf_mpi):
+    from rl_impls.mpi.asynchronous import MpiAsyncRuntime
+
+    comm = rlperf_mpi.comm
+    env = tictactoe(seed=comm.rank)
+    learner = learner_of(env, comm.rank)
+    if comm.rank == 0:
+        learner.train(env, 1_000)
+    runtime = MpiAsyncRuntime(learner, env, comm, steps_per_sync=20_000)
+    legs = [run(runtime, n_steps).done for n_steps in (1, 399_998, 600_001)]
+    rlperf_mpi.rank_assert([leg.steps for leg in legs] == [1, 399_998, 600_001])
+    known = learner.table().tobytes(), learner.n_steps, learner.n_episodes
+    rlperf_mpi.rank_assert(learner.n_steps == 1_001_000)
+    rlperf_mpi.rank_assert(len(set(comm.allgather(known))) == 1)
+    played = evaluate(learner, tictactoe(seed=0), 10_000, seed=1)
+    rlperf_mpi.rank_assert(played.win_rate >= 0.90, f"mpi-async: won {played.win_rate:.1%}")
+    rlperf_mpi.rank_assert(played.loss_rate <= 0.02, f"mpi-async: lost {played.loss_rate:.1%}")
+    traffic = runtime.traffic()
+    rlperf_mpi.rank_assert(traffic.syncs >= 50)
+    # A value and a count of each pair of the other shard, there and back; one has a pair more.
+    about = traffic.syncs * learner.q.size / 2 * 8 * 2
+    rlperf_mpi.rank_assert(abs(traffic.bytes_sent - about) <= traffic.syncs * 8 * 2)
+    runtime.close()
