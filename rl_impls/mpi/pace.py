@@ -41,9 +41,11 @@ class Pace:
     def begin(cls, n_ranks: int, steps_per_sync: int | None) -> Self:
         if steps_per_sync is not None and steps_per_sync < 1:
             raise SettingError(f"steps_per_sync is at least 1, not {steps_per_sync}.")
-        chosen = steps_per_sync is not None
-        period = FIRST_PERIOD if steps_per_sync is None else in_batches(steps_per_sync)
-        return cls(period, (0.0,) * n_ranks, chosen)
+        if steps_per_sync is not None:
+            return cls(in_batches(steps_per_sync), (0.0,) * n_ranks, is_chosen=True)
+        # A rank that is alone has nobody to tell anything, soon or late.
+        period = LONGEST_PERIOD if n_ranks == 1 else FIRST_PERIOD
+        return cls(period, (0.0,) * n_ranks, is_chosen=n_ranks == 1)
 
     def parts(self, left: int) -> list[int]:
         """Of the `left` steps, those that each rank makes next."""

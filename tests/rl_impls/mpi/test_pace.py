@@ -93,15 +93,21 @@ def test_ranks_do_not_learn_much_apart_while_they_know_little():
 
 def test_a_period_has_bounds():
     tiny = report(sync_s=1e-12)
-    long = short = Pace.begin(1, None)
+    long = short = Pace.begin(2, None)
     for _ in range(30):
-        long, short = long.after([report(sync_s=9.0)], M * M), short.after([tiny], M * M)
+        long = long.after([report(sync_s=9.0)] * 2, M * M)
+        short = short.after([tiny] * 2, M * M)
     assert (short.period, long.period) == (BATCH, LONGEST_PERIOD)
 
 
 def test_a_rank_that_had_nothing_to_do_keeps_its_speed():
-    pace = Pace.begin(1, None).after([report(sync_s=1.0)], M)
-    assert pace.after([report(steps=0, compute_s=0.0, sync_s=1.0)], M).speeds == pace.speeds
+    idle = report(steps=0, compute_s=0.0, sync_s=1.0)
+    pace = Pace.begin(2, None).after([report(sync_s=1.0)] * 2, M)
+    assert pace.after([idle, idle], M).speeds == pace.speeds
+
+
+def test_one_rank_has_nobody_to_tell_anything():
+    assert Pace.begin(1, None).parts(10**9) == [LONGEST_PERIOD]
 
 
 def test_no_steps_between_exchanges_are_refused():
