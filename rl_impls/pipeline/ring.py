@@ -103,7 +103,7 @@ class RowRing:
         n, wakes = kernels.put(self._marks, self._slots, rows, begin, self._code)
         if wakes:
             self.data.ring()
-        return int(n)
+        return n
 
     def put(self, rows: Rows, watched: Sequence[Connection] = ()) -> None:
         """Write all rows; a ring that waits sleeps until there is room.
@@ -111,6 +111,10 @@ class RowRing:
         Whoever else is `watched` ends the wait by having something to say: EOFError.
         """
         done = self.offer(rows)
+        if done < len(rows):
+            self._wait_to_put(rows, done, watched)
+
+    def _wait_to_put(self, rows: Rows, done: int, watched: Sequence[Connection]) -> None:
         while done < len(rows):
             begin = time.monotonic_ns()
             full = self.n_written - self.capacity

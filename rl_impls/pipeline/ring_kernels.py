@@ -18,6 +18,7 @@ from rl_impls.pipeline.atomics import (
     store_release,
     swap_if,
 )
+from rl_impls.pipeline.copying import copy_rows
 
 # Two lines of 64 bytes: some processors fetch them in pairs, and some have lines of 128.
 LINE_WORDS: Final = 16
@@ -33,19 +34,17 @@ WAIT, DROP_OLDEST, DROP_NEWEST = range(3)
 @inlined
 def _copy_in(ring: Any, begin: int, rows: Any, first: int, n: int) -> None:
     slot = begin % len(ring)
-    for i in range(first, first + n):
-        for j in range(rows.shape[1]):
-            ring[slot, j] = rows[i, j]
-        slot = slot + 1 if slot + 1 < len(ring) else 0
+    n_to_end = min(n, len(ring) - slot)
+    copy_rows(ring, slot, rows, first, n_to_end)
+    copy_rows(ring, 0, rows, first + n_to_end, n - n_to_end)
 
 
 @inlined
 def _copy_out(ring: Any, begin: int, out: Any, n: int) -> None:
     slot = begin % len(ring)
-    for i in range(n):
-        for j in range(out.shape[1]):
-            out[i, j] = ring[slot, j]
-        slot = slot + 1 if slot + 1 < len(ring) else 0
+    n_to_end = min(n, len(ring) - slot)
+    copy_rows(out, 0, ring, slot, n_to_end)
+    copy_rows(out, n_to_end, ring, 0, n - n_to_end)
 
 
 @inlined
@@ -88,6 +87,8 @@ def _due(marks: Any, wish: int, cursor: int) -> bool:
 def put(marks: Any, ring: Any, rows: Any, begin: int, when_full: int) -> tuple[int, bool]:
     """Write the rows from `begin` on. Returns how many need no further care, being in the ring
     or dropped, and whether the reader has to be woken."""
+    if rows.shape[1] != ring.shape[1]:
+        raise ValueError("these rows are not as wide as the ring's")
     wanted = len(rows) - begin
     room = _room(marks, len(ring), wanted)
     n = min(wanted, room)
@@ -112,6 +113,8 @@ def put(marks: Any, ring: Any, rows: Any, begin: int, when_full: int) -> tuple[i
 def take(marks: Any, ring: Any, out: Any, when_full: int) -> tuple[int, int, bool]:
     """Move the oldest rows to `out`; those from the first to the second result are good. And
     whether the writer has to be woken."""
+    if out.shape[1] != ring.shape[1]:
+        raise ValueError("these rows are not as wide as the ring's")
     while True:
         tail = load_acquire(marks, TAIL)
         n = min(len(out), readable(marks, tail, len(out)))

@@ -93,6 +93,15 @@ def test_rows_in_place_end_where_the_ring_does():
     assert numbers(ring.peek()) == [4, 5]
 
 
+@pytest.mark.parametrize("width", [WORDS - 1, WORDS + 1])
+def test_rows_of_another_width_are_refused(width):
+    ring = RowRing(4, WORDS)
+    rows = np.zeros((1, width), np.uint64)
+    for call in (ring.offer, ring.take):
+        with pytest.raises(ValueError, match="not as wide as the ring's"):
+            call(rows)
+
+
 def test_a_reader_is_woken_once_when_enough_rows_are_there():
     ring = RowRing(8, WORDS)
     assert ring.asks_for(3)
