@@ -3,8 +3,11 @@
 A round sends the same rows through each way, in random order, from a process that was started for
 it; the time is that of the reader, from the first row to the last, which it checks. The ring is
 beside `multiprocessing.Queue` and, where it is installed, the package `faster-fifo`, with as many
-rows a call as it can take: `get_many`, and `put_many` where the ring writes several rows too. Rows
-of 28 kB are beside a bare copy of the same bytes, from one array to another, by the reader alone.
+rows a call as it can take: `get_many`, and `put_many` where the ring writes several rows too. Every
+reader ends with a copy of its own.
+
+Rows of 28 kB are beside a bare copy: one process copies the same rows, made the same way, over as
+much memory as the ring has.
 
 A ratio is the median over rounds of the ratio inside a round.
 """
@@ -24,7 +27,7 @@ from rl_impls.runtimes.processes import SPAWNING
 from tests.perf.figures.machine import circumstances
 
 SMALL_BYTES, LARGE_BYTES = 104, 84 * 84 * 4  # whole words; a stack of four frames of uint8
-N_SMALL, N_LARGE = 200_000, 10_000
+N_SMALL, N_LARGE = 200_000, 40_000
 MOST = 1_000  # rows a reader takes at once
 RING_BYTES = 1 << 22  # of either kind of shared memory: both hold as many rows
 
@@ -48,11 +51,16 @@ LOADS = (
 def batches(load: Load) -> Iterator[Any]:
     """Rows as the writer has them: its number is in the first word of each."""
     rows = np.zeros((load.rows_a_put, load.row_bytes // 8), np.uint64)
-    numbers = rows[:, 0]
+    if load.rows_a_put == 1:
+        for number in range(load.n_rows):
+            rows[0, 0] = number  # a twentieth of what adding an array takes
+            yield rows
+        return
+    numbers, step = rows[:, 0], np.uint64(load.rows_a_put)
     numbers[:] = np.arange(load.rows_a_put)
     for _ in range(0, load.n_rows, load.rows_a_put):
         yield rows
-        numbers += np.uint64(load.rows_a_put)
+        numbers += step
 
 
 def write_to_ring(ring: RowRing, load: Load) -> None:
@@ -106,8 +114,12 @@ class Way(NamedTuple):
     read: Callable[[Any, Load], Iterator[Any]]
 
 
+def ring_rows(load: Load) -> int:
+    return max(16, RING_BYTES // load.row_bytes)
+
+
 def make_ring(load: Load) -> RowRing:
-    return RowRing(max(16, RING_BYTES // load.row_bytes), load.row_bytes // 8)
+    return RowRing(ring_rows(load), load.row_bytes // 8)
 
 
 def make_fifo(load: Load) -> Any:
@@ -117,7 +129,7 @@ def make_fifo(load: Load) -> Any:
 
 
 def make_queue(load: Load) -> Any:
-    return SPAWNING.Queue(max(16, min(RING_BYTES // load.row_bytes, 30_000)))
+    return SPAWNING.Queue(min(ring_rows(load), 30_000))
 
 
 WAYS = {
@@ -152,11 +164,11 @@ def rows_per_s(way: Way, load: Load) -> float:
 
 def bare_copies_per_s(load: Load) -> float:
     """Rows a second that one process copies, over as much memory as a ring has."""
-    n = max(16, RING_BYTES // load.row_bytes)
-    source, goal = (np.ones((n, load.row_bytes), np.uint8) for _ in range(2))
+    n = ring_rows(load)
+    goal = np.ones((n, load.row_bytes // 8), np.uint64)
     begin = time.perf_counter()
-    for at in range(load.n_rows):
-        goal[at % n] = source[at % n]
+    for at, rows in enumerate(batches(load)):
+        goal[at % n] = rows[0]
     return load.n_rows / (time.perf_counter() - begin)
 
 
