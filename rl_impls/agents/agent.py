@@ -14,7 +14,7 @@ from rl_impls.agents import files
 from rl_impls.agents.divergence import require_finite
 from rl_impls.agents.settings import AgentSettings
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
-from rl_impls.errors import SettingError
+from rl_impls.errors import SettingError, SpaceError
 from rl_impls.splitmix import streams
 
 if TYPE_CHECKING:
@@ -36,6 +36,11 @@ class Shape(NamedTuple):
 
 
 def shape_of(env: ControlBatch) -> Shape:
+    if env.obs.dtype != np.float32:
+        raise SpaceError(
+            "these environments show frames, and the agents here learn from rows of numbers: "
+            "name an environment with those."
+        )
     low, high = (tuple(map(float, bound)) for bound in (env.act_low, env.act_high))
     return Shape(env.n_envs, env.obs_size, env.n_actions, env.act_size, low, high)
 

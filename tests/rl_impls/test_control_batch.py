@@ -24,12 +24,17 @@ def actions_for(batch, rng, n=None):
 
 
 def played(batch, n_rounds=320, rng=None):
-    """Copies of everything that random play gives."""
+    """Everything that random play gives, as bytes."""
     rng = np.random.default_rng(5) if rng is None else rng
     return [
-        np.concatenate([np.ravel(array) for array in batch.step(actions_for(batch, rng))])
+        b"".join(array.tobytes() for array in batch.step(actions_for(batch, rng)))
         for _ in range(n_rounds)
     ]
+
+
+def differ(some, others):
+    """Which observations are not the same."""
+    return (some != others).any(axis=tuple(range(1, some.ndim)))
 
 
 @every_environment
@@ -90,7 +95,7 @@ def test_a_step_hands_over_where_it_led_where_to_act_next_and_where_it_was_taken
         assert step.next_obs is batch.obs
         ended = step.terminated | step.truncated
         np.testing.assert_array_equal(step.next_obs[~ended], step.obs_t[~ended])
-        assert (step.next_obs[ended] != step.obs_t[ended]).any(axis=1).all()
+        assert differ(step.next_obs[ended], step.obs_t[ended]).all()
         seen += ended.sum()
         before = step.next_obs.copy()
     assert seen >= 6
@@ -107,12 +112,12 @@ def test_steps_allocate_nothing_that_grows_with_the_batch():
 @every_environment
 def test_equal_seeds_give_equal_episodes_and_resets_do_not_repeat_one(name):
     first, again, other = (played(make_batch(name, 3, seed=seed)) for seed in (5, 5, 6))
-    np.testing.assert_array_equal(first, again)
-    assert not np.array_equal(first, other)
+    assert first == again
+    assert first != other
     batch = make_batch(name, 50, seed=5)
     begun = batch.obs.copy()
     assert len(np.unique(begun, axis=0)) == 50
-    assert (batch.reset() != begun).any(axis=1).all()
+    assert differ(batch.reset(), begun).all()
     np.testing.assert_array_equal(batch.reset(5), begun)
 
 
@@ -134,7 +139,7 @@ def test_a_batch_goes_on_from_a_snapshot_bit_for_bit(name):
     first = played(batch)
     resumed = CompiledBatch(COMPILED[name](), 4, seed=99)
     resumed.restore(kept)
-    np.testing.assert_array_equal(played(resumed), first)
+    assert played(resumed) == first
 
 
 @every_environment

@@ -38,7 +38,7 @@ class CompiledBatch:
     """
 
     def __init__(self, control: Control, n_envs: int, *, seed: int | None = None) -> None:
-        self._buffers = Buffers(n_envs, control.obs_size)
+        self._buffers = Buffers(n_envs, *control.obs_shape, dtype=control.obs_type)
         self.control: Final = control
         self.n_envs: Final = n_envs
         self.obs_size: Final = control.obs_size

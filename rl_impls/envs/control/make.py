@@ -13,12 +13,14 @@ from rl_impls.envs.control.gymnasium_batch import GymnasiumBatch
 from rl_impls.envs.control.pendulum import pendulum
 from rl_impls.envs.control.reactor import reactor
 from rl_impls.envs.control.rules import Control
+from rl_impls.envs.control.side_scroller import side_scroller
 from rl_impls.envs.control.step import ControlBatch
 
 COMPILED: Final[dict[str, Callable[..., Control]]] = {
     "rl_impls/CartPole-v1": cartpole,
     "rl_impls/Pendulum-v1": pendulum,
     "ChemicalReactor-v0": reactor,
+    "rl_impls/SideScroller-v0": side_scroller,
 }
 
 

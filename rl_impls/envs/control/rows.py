@@ -9,7 +9,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls import splitmix
-from rl_impls.envs.control import cartpole, cstr, pendulum, reactor, rules, trig
+from rl_impls.envs.control import (
+    cartpole,
+    cstr,
+    pendulum,
+    reactor,
+    rules,
+    side_scroller,
+    trig,
+)
 from rl_impls.envs.control.rules import observe_row, reset_row, step_row
 from rl_impls.envs.control.step import Floats, Observations
 from rl_impls.envs.model import Flags
@@ -111,5 +119,5 @@ def make_loops(version: int) -> tuple[Callable[..., Any], ...]:
 
 
 reset_rows, observe_rows, step_rows, step_single = make_loops(
-    version_of(rules, cartpole, pendulum, cstr, reactor, trig, splitmix)
+    version_of(rules, cartpole, pendulum, cstr, reactor, side_scroller, trig, splitmix)
 )

@@ -1,4 +1,4 @@
-"""What an environment with continuous observations is: three functions on a row of its state.
+"""What a compiled environment is: three functions on a row of its state.
 
 Compiled code calls `reset_row`, `step_row` and `observe_row` with an environment's parameters, and
 their type chooses the rules while it compiles: no call goes through a pointer, and the result can
@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import prod
 from typing import Any, Final, NamedTuple
 
 import numpy as np
@@ -28,16 +29,25 @@ class Control:
 
     params: Any  # a NamedTuple; its type chooses the rules
     state_size: int
-    obs_low: tuple[float, ...]
-    obs_high: tuple[float, ...]
     max_steps: int
+    obs_low: tuple[float, ...] = ()  # where observations are numbers
+    obs_high: tuple[float, ...] = ()
+    frame: tuple[int, ...] = ()  # the shape of those that are bytes
     n_actions: int = 0  # where actions are numbered
     act_low: tuple[float, ...] = ()  # where they are continuous
     act_high: tuple[float, ...] = ()
 
     @property
+    def obs_shape(self) -> tuple[int, ...]:
+        return self.frame or (len(self.obs_low),)
+
+    @property
     def obs_size(self) -> int:
-        return len(self.obs_low)
+        return prod(self.obs_shape)
+
+    @property
+    def obs_type(self) -> type[np.generic]:
+        return np.uint8 if self.frame else np.float32
 
     @property
     def act_size(self) -> int:
@@ -48,7 +58,7 @@ class Rules(NamedTuple):
     """In what numba can compile, with exactly these names of parameters.
 
     `states` is (n, state_size) float64 and `chance` (n,) uint64; `actions` is (n,) int64 or
-    (n, act_size) float32; `obs` is (n, obs_size) float32. Each touches one row.
+    (n, act_size) float32; `obs` is (n, obs_size) float32, or frames of uint8. Each touches one row.
     """
 
     reset: Callable[..., Any]  # (params, states, row, chance): begin an episode
@@ -74,13 +84,15 @@ def reset_row(params: Any, states: Any, row: int, chance: Any) -> None:
 
 def step_row(params: Any, states: Any, row: int, actions: Any) -> tuple[float, bool]:
     """Take the row's action: the reward, and whether the episode terminated."""
-    r_t, terminated = _RULES[type(params)].step(params, states, row, actions)
+    with np.errstate(over="ignore"):
+        r_t, terminated = _RULES[type(params)].step(params, states, row, actions)
     return float(r_t), bool(terminated)
 
 
 def observe_row(params: Any, states: Any, row: int, obs: Any) -> None:
     """Write what is seen of the state."""
-    _RULES[type(params)].observe(params, states, row, obs)
+    with np.errstate(over="ignore"):
+        _RULES[type(params)].observe(params, states, row, obs)
 
 
 def _chosen(params: types.Type) -> Rules | None:

@@ -13,6 +13,7 @@ from rl_impls.envs.control.pendulum import GRAVITY, pendulum
 from rl_impls.envs.control.reactor import CRITICAL, LIMITED, N_VIOLATIONS, PASSED, reactor
 from rl_impls.envs.control.rows import reset_rows, step_single
 from rl_impls.envs.control.rules import Control
+from rl_impls.envs.control.side_scroller import side_scroller
 from rl_impls.envs.control.step import Observations
 from rl_impls.errors import IllegalAction
 from rl_impls.splitmix import streams
@@ -30,7 +31,7 @@ class ControlEnv(gymnasium.Env[Observations, Any]):
     def __init__(self, control: Control, *, render_mode: str | None = None) -> None:
         self.control = control
         self.render_mode = render_mode
-        self.observation_space = _box(control.obs_low, control.obs_high)
+        self.observation_space = _observed(control)
         self.action_space = (
             spaces.Discrete(control.n_actions)
             if control.n_actions
@@ -39,7 +40,7 @@ class ControlEnv(gymnasium.Env[Observations, Any]):
         self.states = np.zeros((1, control.state_size))
         self.chance = streams(None, 1)
         self.running = False
-        self._obs = np.zeros((1, control.obs_size), np.float32)
+        self._obs = np.zeros((1, *control.obs_shape), control.obs_type)
         self._elapsed = np.zeros(1, np.int64)
         self._actions: Any = (
             np.zeros(1, np.int64)
@@ -122,8 +123,21 @@ class ChemicalReactorEnv(ControlEnv):
         }
 
 
+class SideScrollerEnv(ControlEnv):
+    """`gymnasium.make("rl_impls/SideScroller-v0")`."""
+
+    def __init__(self, *, render_mode: str | None = None) -> None:
+        super().__init__(side_scroller(), render_mode=render_mode)
+
+
 def limits_named(bits: int) -> tuple[str, ...]:
     return tuple(name for i, name in enumerate(LIMITED) if bits >> i & 1) if bits else ()
+
+
+def _observed(control: Control) -> Any:
+    if control.frame:
+        return spaces.Box(0, 255, control.frame, np.uint8)
+    return _box(control.obs_low, control.obs_high)
 
 
 def _box(low: tuple[float, ...], high: tuple[float, ...]) -> Any:

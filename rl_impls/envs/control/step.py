@@ -56,7 +56,7 @@ class ControlBatch(Protocol):
 
     @property
     def obs(self) -> Observations:
-        """(n_envs, obs_size): where to act next."""
+        """(n_envs, obs_size): where to act next. Frames are (n_envs, height, width) of uint8."""
 
     def reset(self, seed: int | None = None) -> Observations:
         """Begin new episodes everywhere. Without a seed the stream of chance goes on."""
@@ -71,10 +71,10 @@ class Buffers:
     There are two for where to act next, by turns: what was acted on outlives the step.
     """
 
-    def __init__(self, n_envs: int, obs_size: int) -> None:
+    def __init__(self, n_envs: int, *obs_shape: int, dtype: type[np.generic] = np.float32) -> None:
         if n_envs < 1:
             raise SettingError(f"a batch has at least 1 environment, not {n_envs}.")
-        obs_t, here, there = (np.zeros((n_envs, obs_size), np.float32) for _ in range(3))
+        obs_t, here, there = (_zeros((n_envs, *obs_shape), dtype) for _ in range(3))
         r_t = np.zeros(n_envs, np.float32)
         terminated, truncated = (np.zeros(n_envs, np.bool_) for _ in range(2))
         self.upcoming = Step(obs_t, r_t, terminated, truncated, next_obs=there, obs_tm1=here)
@@ -88,6 +88,10 @@ class Buffers:
         """The upcoming step, now that its arrays are filled."""
         self.upcoming, self._done = self._done, self.upcoming
         return self._done
+
+
+def _zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
+    return np.zeros(shape, dtype)
 
 
 def checked_actions(actions: Any, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:

@@ -1,4 +1,4 @@
-"""`python -m tests.perf.figures.memory`: what training and a sparse table take."""
+"""`python -m tests.perf.figures.memory`: what training, a sparse table and frames take."""
 
 import subprocess
 import sys
@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from rl_impls.envs.control.make import make_batch
+from rl_impls.envs.control.side_scroller import SIDE
+from rl_impls.replay.frames import FrameReplay
 from rl_impls.tabular import SparseQLearning
 from tests.perf.figures.machine import circumstances
 
@@ -17,6 +20,8 @@ ALLOWED_BYTES = 10_000_000
 SIZES = (10_000_000, 4)
 N_VISITED = 10_000
 ALLOWED_PART = 1 / 10
+N_FRAMES = 5_000
+ALLOWED_FRAMES = 0.26
 # Both processes import and hold a learner; one of them trains.
 PROGRAM = """
 import sys
@@ -70,6 +75,30 @@ def dense_bytes() -> int:
     return SIZES[0] * SIZES[1] * 4
 
 
+class Frames(NamedTuple):
+    """What is held of the same frames of play, in bytes."""
+
+    as_bytes: int  # by a replay, with all that it keeps beside them
+    as_floats: int  # as float32, and nothing else
+
+
+def bytes_of_frames(n: int) -> Frames:
+    frames = np.zeros((n, SIDE, SIDE), np.uint8)
+    batch = make_batch("rl_impls/SideScroller-v0", 1, seed=0)
+    for frame in frames:
+        frame[:] = batch.step([0]).obs_t[0]
+    tracemalloc.start()
+    replay = FrameReplay(n, (SIDE, SIDE), batch_size=1, seed=0)
+    for frame in frames:
+        replay.add(frame, 0, 0.0, False)
+    kept, _ = tracemalloc.get_traced_memory()
+    floats = frames.astype(np.float32)
+    both, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(floats) == replay.n_added
+    return Frames(kept, both - kept)
+
+
 def main() -> None:
     print(circumstances())
     for name in NAMES:
@@ -84,6 +113,12 @@ def main() -> None:
         f"sparse, {N_VISITED:,} of {SIZES[0]:,} states with {SIZES[1]} actions: "
         f"{sparse / 1e6:.2f} MB, dense {dense / 1e6:.0f} MB: {sparse / dense:.1%} "
         f"(wanted: at most {ALLOWED_PART:.0%})"
+    )
+    as_bytes, as_floats = bytes_of_frames(N_FRAMES)
+    print(
+        f"a replay of {N_FRAMES:,} frames of {SIDE} x {SIDE} bytes: {as_bytes / 1e6:.1f} MB, the "
+        f"frames alone as float32 {as_floats / 1e6:.1f} MB: {as_bytes / as_floats:.4f} "
+        f"(wanted: at most {ALLOWED_FRAMES})"
     )
 
 
