@@ -126,14 +126,16 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.learning table docs/learning/deep.jsonl"
     ),
     "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
-    "python -m tests.perf.figures.blocking 3": "python -m tests.perf.figures.blocking 1 1000",
+    "python -m tests.perf.figures.blocking 7": "python -m tests.perf.figures.blocking 1 1000",
     "python -m tests.perf.figures.efficiency 20": (
         "python -m tests.perf.figures.efficiency 1 1000000"
     ),
     "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
-    "python -m tests.perf.figures.pipeline 3": "python -m tests.perf.figures.pipeline 1 100",
-    "python -m tests.perf.figures.transport 3": "python -m tests.perf.figures.transport 1 5000",
+    "python -m tests.perf.figures.pipeline burning 10": (
+        "python -m tests.perf.figures.pipeline burning 1 100"
+    ),
+    "python -m tests.perf.figures.transport 7": "python -m tests.perf.figures.transport 1 5000",
     "python -m tests.perf.figures.nets 7": "python -m tests.perf.figures.nets 1",
     "python -m tests.peers table docs/peers/deep.jsonl": (
         "python -m tests.peers table docs/peers/deep.jsonl"
