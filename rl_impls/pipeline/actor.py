@@ -13,6 +13,7 @@ from rl_impls.agents.agent import Shape
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.training import check_fits
 from rl_impls.envs.control.step import ControlBatch, Step
+from rl_impls.monitor.usage import peak_rss_bytes
 from rl_impls.pipeline.ring import RowRing
 from rl_impls.pipeline.tally import Tally
 from rl_impls.pipeline.weights import SharedWeights
@@ -24,6 +25,8 @@ from rl_impls.runtimes.processes import failures_told
 READY: Final = "ready"
 GO: Final = "go"
 DONE: Final = "done"
+# Steps between two looks whether it is over: a look costs as much as a step of a cheap environment.
+LOOK_EVERY: Final = 32
 
 
 class MakeBatch(Protocol):
@@ -62,6 +65,7 @@ def main(job: Job, connection: Connection) -> None:
         connection.send(READY)
         if connection.recv() == GO:
             actor.run()
+            job.tally.used(peak_rss_bytes())
             connection.send(DONE)
             connection.recv()  # until the learner needs the ring no more
 
@@ -104,6 +108,8 @@ class Actor:
     def run(self) -> None:
         version = 0
         for n_done in range(self._job.n_steps):
+            if n_done % LOOK_EVERY == 0 and self._connection.poll():
+                raise EOFError  # nobody says anything but that it is over
             if n_done % self._job.sync_interval == 0:
                 version = self._job.weights.copy_to(self._agent.parameters(), have=version)
                 self._job.tally.acts_with(version)
@@ -125,8 +131,6 @@ class Actor:
         self._n_staged += n
 
     def _hand_on(self) -> None:
-        if self._connection.poll():
-            raise EOFError  # nobody says anything but that it is over
         self._job.ring.put(self._words[: self._n_staged], [self._connection])
         self._n_staged = 0
 

@@ -1,7 +1,8 @@
 """The same ring with a lock around every copy, as a measure of what doing without one is worth.
 
-All rings of a pipeline share the lock, as the collectors of one locked queue would. It is held for
-the copy only. The kernel takes it back from a process that died.
+All rings of a pipeline share the lock, as the collectors of one locked queue would. Writers hold it
+for the copy only; a reader may hold it for longer. The kernel takes it back from a process that
+died.
 """
 
 from __future__ import annotations
@@ -52,6 +53,13 @@ class LockedRing(RowRing):
 
     def peek(self) -> Rows:
         raise SettingError("rows in place would need the lock for as long: use take().")
+
+
+class HeldRing(LockedRing):
+    """One whose reader has the lock already, for all that it does with the rows."""
+
+    def take(self, out: Rows) -> Rows:
+        return RowRing.take(self, out)
 
 
 def _locked_ring(

@@ -12,7 +12,7 @@ import numpy as np
 
 from rl_impls.runtimes.memory import NamelessMemory
 
-_EPISODES, _VERSION, _RETURNS, _N_NUMBERS = range(4)
+_EPISODES, _VERSION, _RETURNS, _PEAK_RSS_BYTES, _N_NUMBERS = range(5)
 
 
 class Tally:
@@ -33,6 +33,9 @@ class Tally:
     def acts_with(self, version: int) -> None:
         self._counts[_VERSION] = version
 
+    def used(self, peak_rss_bytes: int) -> None:
+        self._counts[_PEAK_RSS_BYTES] = peak_rss_bytes
+
     @property
     def n_episodes(self) -> int:
         return int(self._counts[_EPISODES])
@@ -46,3 +49,8 @@ class Tally:
     def version(self) -> int:
         """Of the weights it acts with."""
         return int(self._counts[_VERSION])
+
+    @property
+    def peak_rss_bytes(self) -> int:
+        """Known when it is done."""
+        return int(self._counts[_PEAK_RSS_BYTES])

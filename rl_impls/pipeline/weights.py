@@ -44,7 +44,7 @@ class SharedWeights:
         self.n_overtaken = 0  # how often this reader had to copy again
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SharedWeights, (self.size, self._memory)
+        return type(self), (self.size, self._memory)
 
     @property
     def version(self) -> int:
@@ -57,14 +57,16 @@ class SharedWeights:
         Whether they changed is told by a checksum: the last ones are nowhere compared, nor kept.
         """
         np.concatenate(arrays, out=self._flat)
-        checksum = zlib.crc32(self._flat.data)
-        if checksum == self._checksum:
+        if not self._has_news():
             return False
         if version <= self.version:
             raise ValueError(f"version {version} comes after {self.version}: count upwards")
         kernels.publish(self._marks, self._copies, self._flat, version)
-        self._checksum = checksum
         return True
+
+    def _has_news(self) -> bool:
+        before, self._checksum = self._checksum, zlib.crc32(self._flat.data)
+        return self._checksum != before
 
     def copy_to(self, arrays: Arrays, have: int = 0) -> int:
         """Copy what was published last, unless it is version `have`; returns its version."""

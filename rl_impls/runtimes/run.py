@@ -17,7 +17,7 @@ from rl_impls.schedules import PERS, Per
 from rl_impls.tabular.training import Training, check_count
 
 Watched = TypeVar("Watched", bound=Trains)
-Seen = TypeVar("Seen", bound=Trains, contravariant=True)
+Seen = TypeVar("Seen", contravariant=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from rl_impls.pipeline.compared import ComparedWeights
 from rl_impls.pipeline.weights import SharedWeights
 from tests.rl_impls.pipeline.weights_stress import stress
 
@@ -11,16 +12,22 @@ def weights_of(*numbers):
     return [np.full(5, number, np.float32) for number in numbers]
 
 
-def test_what_was_published_last_is_copied_with_its_version():
-    shared, mine = SharedWeights(10), weights_of(0, 0)
+@pytest.fixture(params=[SharedWeights, ComparedWeights])
+def kind(request):
+    return request.param
+
+
+def test_what_was_published_last_is_copied_with_its_version(kind):
+    shared, mine = kind(10), weights_of(0, 0)
+    assert shared.copy_to(mine) == 0
     for version in (1, 2, 7):
         assert shared.publish(weights_of(version, -version), version)
         assert shared.copy_to(mine) == shared.version == version
         np.testing.assert_array_equal(mine, weights_of(version, -version))
 
 
-def test_unchanged_weights_are_not_published():
-    shared = SharedWeights(5)
+def test_unchanged_weights_are_not_published(kind):
+    shared = kind(5)
     assert shared.publish(weights_of(1), 1)
     assert not shared.publish(weights_of(1), 2)
     assert shared.version == 1

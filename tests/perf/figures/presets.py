@@ -1,0 +1,150 @@
+"""`python -m tests.perf.figures.presets [ROUNDS [STEPS]]`: "optimised" beside "original".
+
+Both do the same steps and the same updates, with the same number of actors. Each round trains an
+agent of its own by either, in random order and from the same seed. The experience rate is that of
+rows that reached the replay. Learning is checked: the mean return of the episodes in the last
+quarter of the training, and of greedy episodes afterwards, stand beside it. It is done with few
+updates and with more: where the learner is what takes the time, no transport makes it faster. With
+few, "original" is also run with one setting at a time as "optimised" has it.
+"""
+
+import random
+import sys
+from collections.abc import Mapping
+from dataclasses import fields, replace
+from functools import partial
+from statistics import median
+from typing import NamedTuple
+
+from rl_impls.agents.agent import shape_of
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import evaluate
+from rl_impls.envs.control.make import make_batch
+from rl_impls.pipeline.actor_learner import Trained, train
+from rl_impls.pipeline.learner import Learner
+from rl_impls.pipeline.settings import PRESETS, PipelineSettings
+from rl_impls.runtimes.run import Every, Progress
+from tests.perf.figures.machine import circumstances
+
+CARTPOLE = "rl_impls/CartPole-v1"
+N_STEPS = 100_000
+N_ACTORS = 2
+EPISODES = 100
+# Steps an update.
+FEW_UPDATES, MORE_UPDATES = 16, 4
+ORIGINAL, OPTIMISED = "original", "optimised"
+
+Ways = Mapping[str, PipelineSettings]
+
+make_env = partial(make_batch, CARTPOLE, 1)
+
+
+def presets() -> Ways:
+    return {name: replace(settings, actors=N_ACTORS) for name, settings in PRESETS.items()}
+
+
+def one_at_a_time() -> Ways:
+    """ "original" with each setting in which it differs as the other has it."""
+    original, optimised = (presets()[name] for name in (ORIGINAL, OPTIMISED))
+    news = {each.name: getattr(optimised, each.name) for each in fields(PipelineSettings)}
+    return {
+        f"{name}={value}": replace(original, **{name: value})
+        for name, value in news.items()
+        if getattr(original, name) != value
+    }
+
+
+def settings_of(update_every: int) -> DQNSettings:
+    return DQNSettings(
+        learning_rate=1e-3, batch=64, buffer=50_000, update_every=update_every, target_every=500,
+        epsilon_over=10_000,
+    )  # fmt: skip
+
+
+class Done(NamedTuple):
+    trained: Trained
+    late_return: float
+    greedy_return: float
+
+    @property
+    def rows_per_s(self) -> float:
+        return self.trained.steps / self.trained.seconds
+
+    @property
+    def blocked_s_per_million(self) -> float:
+        return self.trained.blocked_s / self.trained.steps * 1e6
+
+
+class Late:
+    """A hook: what had been gained after each quarter."""
+
+    def __init__(self, n_steps: int) -> None:
+        self.every = Every(-(-n_steps // 4))
+        self._seen = [(0, 0.0)]
+
+    def __call__(self, progress: Progress, runtime: Learner) -> None:
+        self._seen.append((progress.done.episodes, progress.done.reward_sum))
+
+    def mean_return(self) -> float:
+        """Of the episodes that ended between the last two looks."""
+        (n_before, before), (n, gained) = ([(0, 0.0), *self._seen])[-2:]
+        return (gained - before) / max(1, n - n_before)
+
+
+def trained_by(settings: PipelineSettings, update_every: int, n_steps: int, seed: int) -> Done:
+    agent = DQN(shape_of(make_env(seed=0)), settings_of(update_every), seed=seed)
+    late = Late(n_steps)
+    trained = train(agent, make_env, n_steps, settings, seed=seed, hooks=[late])
+    return Done(trained, late.mean_return(), float(evaluate(agent, CARTPOLE, EPISODES).mean()))
+
+
+def measure(ways: Ways, update_every: int, n_steps: int, n_rounds: int) -> list[dict[str, Done]]:
+    rounds = []
+    for seed in range(n_rounds):
+        order = random.sample(list(ways), len(ways))
+        done = {name: trained_by(ways[name], update_every, n_steps, seed) for name in order}
+        work = {(each.trained.steps, each.trained.updates) for each in done.values()}
+        assert len(work) == 1, f"the work differs: {work}"
+        rounds.append({name: done[name] for name in ways})
+    return rounds
+
+
+def spread(values: list[float], digits: int = 0) -> str:
+    """The median, and the quartiles in brackets."""
+    values = sorted(values)
+    low, high = values[len(values) // 4], values[-1 - len(values) // 4]
+    return f"{median(values):,.{digits}f} ({low:,.{digits}f}, {high:,.{digits}f})"
+
+
+def render(rounds: list[dict[str, Done]]) -> str:
+    work = rounds[0][ORIGINAL].trained
+    lines = [f"{work.steps:,} steps, {work.updates:,} updates, n = {len(rounds)}"]
+    for name in rounds[0]:
+        done = [each[name] for each in rounds]
+        ratios = [each[name].rows_per_s / each[ORIGINAL].rows_per_s for each in rounds]
+        lines.append(
+            f"  {name:20} rows/s {spread([each.rows_per_s for each in done])}, "
+            f"{spread(ratios, 2)} of {ORIGINAL}'s; "
+            f"return late {spread([each.late_return for each in done])}, "
+            f"greedy {spread([each.greedy_return for each in done])}; "
+            f"blocked {spread([each.blocked_s_per_million for each in done], 1)} s a million; "
+            f"lag {spread([each.trained.mean_lag for each in done])}"
+        )
+    return "\n".join(lines)
+
+
+def main(argv: list[str]) -> None:
+    n_rounds = int(argv[0]) if argv else 5
+    n_steps = int(argv[1]) if argv[1:] else N_STEPS
+    print(
+        f"{circumstances()}\npython -m tests.perf.figures.presets {n_rounds}: DQN on CartPole, "
+        f"{N_ACTORS} actors and a learner; medians (quartiles)"
+    )
+    trained_by(presets()[OPTIMISED], FEW_UPDATES, 2_000, 0)  # compiles
+    few = {**presets(), **one_at_a_time()}
+    for ways, update_every in ((few, FEW_UPDATES), (presets(), MORE_UPDATES)):
+        print(render(measure(ways, update_every, n_steps, n_rounds)), flush=True)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
