@@ -51,7 +51,8 @@ def save(
             np.savez(file, header=text, **arrays)
     except OSError as error:
         raise AgentFileError(
-            f"the agent cannot be written to {path} ({error.strerror}): choose another place."
+            f"the agent cannot be written to {path} ({error.strerror}), and what was there before "
+            "is as it was: make room, or choose another place."
         ) from error
 
 

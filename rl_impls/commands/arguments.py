@@ -17,8 +17,11 @@ from rl_impls.runtimes.runtime import MakeEnv
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
 DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
 AGENTS: Final = (*TABULAR, *DEEP)
-RUNTIMES: Final = ("serial", "parallel", "mpi-sync", "mpi-async")
 MPI: Final = ("mpi-sync", "mpi-async")
+RUNTIMES: Final = ("serial", "parallel", "actor-learner", *MPI)
+# The other deep agents learn from what they just did themselves, or from continuous actions.
+FROM_ACTORS: Final = ("dqn", "qr-dqn")
+PRESETS: Final = ("original", "optimised")
 COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
@@ -40,6 +43,24 @@ def runtime(text: str) -> str:
 
 def compression(text: str) -> str:
     return _one_of(text, COMPRESSIONS, "compression")
+
+
+def preset(text: str) -> str:
+    return _one_of(text, PRESETS, "preset")
+
+
+def runtimes_of(agent: str) -> tuple[str, ...]:
+    if agent in TABULAR:
+        return ("serial", "parallel", *(MPI if agent == "compiled" else ()))
+    return ("serial", "actor-learner") if agent in FROM_ACTORS else ("serial",)
+
+
+def check_runtime(agent: str, name: str) -> None:
+    if name not in (known := runtimes_of(agent)):
+        raise SettingError(
+            f"{agent} trains with --runtime {' or '.join(known)}, and not with {name}: "
+            "choose another runtime or another agent."
+        )
 
 
 def positive(text: str) -> int:

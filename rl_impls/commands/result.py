@@ -34,6 +34,13 @@ class Result:
     steps_per_sync: int | None
     cores: tuple[int, ...]
     threads: int | None
+    # Of actors and a learner only; see `pipeline.learner.Trained`.
+    preset: str | None = None
+    drops: int | None = None
+    waiting_s: float | None = None
+    blocked_s: float | None = None
+    mean_lag: float | None = None
+    most_lag: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +73,11 @@ def render(result: Result) -> str:
         f"{result.episodes:,} episodes, {result.peak_rss_bytes / 1e6:.0f} MB\n"
         f"{result.games:,} greedy games: mean return {result.mean_return:.3f}"
     )
+    if result.drops is not None:
+        text += (
+            f"\n{result.drops:,} rows dropped, actors blocked for {result.blocked_s:.3f} s, "
+            f"weights {result.mean_lag:.0f} updates behind (at most {result.most_lag:.0f})"
+        )
     if result.win_rate is not None and result.loss_rate is not None:
         text += f", won {result.win_rate:.1%}, lost {result.loss_rate:.1%}"
     return text

@@ -18,7 +18,8 @@ OPTIONS_OF: Final = {
     "steps_per_sync": ("parallel", *accepts.MPI),
     "compression": ("mpi-sync",),
     "checkpoint": accepts.MPI,
-    "resume": accepts.MPI,
+    "actors": ("actor-learner",),
+    "preset": ("actor-learner",),
 }
 HELP: Final = "train one agent; tell its speed, its memory and how well it plays"
 
@@ -30,23 +31,30 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--agent", type=accepts.agent, required=True, metavar="NAME",
         help=", ".join(accepts.AGENTS))  # fmt: skip
     add("--runtime", type=accepts.runtime, default="serial", metavar="NAME",
-        help="serial (default), parallel, or over MPI mpi-sync and mpi-async")  # fmt: skip
+        help="serial (default), parallel, actor-learner, or over MPI mpi-sync and mpi-async")
     add("--steps", type=accepts.positive, required=True, metavar="N")
     add("--seed", type=accepts.not_negative, default=0, metavar="S")
     add("--processes", type=accepts.positive, metavar="P",
         help="of the parallel runtime (default: physical cores, 4 at most)")  # fmt: skip
     add("--steps-per-sync", type=accepts.positive, metavar="N",
         help="of a process, until it merges what it learned")  # fmt: skip
+    add("--actors", type=accepts.positive, metavar="N",
+        help="processes of the actor-learner runtime that act, beside the one that learns "
+        "(default 1)")  # fmt: skip
+    add("--preset", type=accepts.preset, metavar="NAME",
+        help="of the actor-learner runtime: optimised (default) or original")  # fmt: skip
     add("--compression", type=accepts.compression, metavar="NAME",
         help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
     add("--checkpoint", type=Path, metavar="FILE",
         help="over MPI: write what is learned so far, now and then")  # fmt: skip
-    add("--resume", action="store_true", help="go on from the checkpoint, up to --steps in all")
     add("--pin", action="store_true", help="a core of its own for each process")
     add("--threads", type=accepts.positive, default=1, metavar="N",
         help="of BLAS and OpenMP, in each process (default 1)")  # fmt: skip
     add("--save", type=Path, metavar="FILE",
         help="write the table or the agent, also when the training was cut short")  # fmt: skip
+    add("--resume", action="store_true",
+        help="go on from the agent that --save wrote, or over MPI from the checkpoint, up to "
+        "--steps in all")  # fmt: skip
     add("--json", metavar="FILE", help="the result as data; - is stdout")
 
 
@@ -74,29 +82,27 @@ def _train(arguments: Namespace) -> Result | None:
 
 
 def _check(arguments: Namespace) -> None:
-    if arguments.agent in accepts.DEEP and arguments.runtime != "serial":
-        raise SettingError(
-            f"{arguments.agent} trains in one process: leave --runtime {arguments.runtime} out, "
-            "or choose an agent that learns a table."
-        )
+    accepts.check_runtime(arguments.agent, arguments.runtime)
     for option, runtimes in OPTIONS_OF.items():
         if arguments.runtime not in runtimes and getattr(arguments, option):
             name, their = option.replace("_", "-"), " or ".join(runtimes)
             raise SettingError(f"--{name} belongs to --runtime {their}: give both or neither.")
-    if arguments.runtime in accepts.MPI:
-        _check_mpi(arguments)
+    if arguments.resume:
+        _check_resume(arguments)
+    if arguments.runtime in accepts.MPI and arguments.pin:
+        raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
     for path in (arguments.save, arguments.json, arguments.checkpoint):
         if path not in (None, STDOUT):
             accepts.check_place(Path(path))
 
 
-def _check_mpi(arguments: Namespace) -> None:
-    if arguments.agent != "compiled":
+def _check_resume(arguments: Namespace) -> None:
+    if arguments.runtime in accepts.MPI:
+        if arguments.checkpoint is None:
+            raise SettingError("--resume needs to know from where: give --checkpoint FILE too.")
+    elif arguments.agent not in accepts.DEEP:
         raise SettingError(
-            f"{arguments.runtime} trains the agent compiled, not {arguments.agent}: name that, or "
-            "choose --runtime serial."
+            f"--resume is for {', '.join(accepts.DEEP)}, and for trainings over MPI: leave it out."
         )
-    if arguments.pin:
-        raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
-    if arguments.resume and arguments.checkpoint is None:
-        raise SettingError("--resume needs to know from where: give --checkpoint FILE too.")
+    elif arguments.save is None:
+        raise SettingError("--resume goes on from the file of --save: give both.")

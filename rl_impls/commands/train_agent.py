@@ -4,63 +4,111 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Sequence
 from dataclasses import asdict
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from rl_impls.agents.agent import Agent, shape_of
-from rl_impls.agents.by_name import make_agent
+from rl_impls.agents.agent import Agent, DeepAgent, shape_of
+from rl_impls.agents.by_name import AGENTS, make_agent
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.presets import preset_for
+from rl_impls.agents.training import check_fits
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import Result, speed_of
 from rl_impls.envs.control.make import make_batch
+from rl_impls.envs.control.step import ControlBatch
+from rl_impls.errors import SettingError
 from rl_impls.monitor.progress import ProgressBar
-from rl_impls.runtimes import Every, run
-from rl_impls.runtimes.deep import DeepRuntime, Validate
+from rl_impls.runtimes import Every, Hook, run
+from rl_impls.runtimes.deep import DeepRuntime, HasAgent, Save, Validate
 
 EPISODES: Final = 100
 N_VALIDATIONS: Final = 40
+VALIDATIONS_A_SAVE: Final = 4
 VALIDATION_EPISODES: Final = 20
 # Far from what people choose for a training, and from each other: what was validated on decides
 # nothing later.
 VALIDATION_SEED: Final = 1_000_000_000
 EVALUATION_SEED: Final = 2_000_000_000
 
+Hooks = Sequence[Hook[HasAgent]]
+
 
 def train(arguments: Namespace) -> Result:
     limit = accepts.batch_arguments(arguments.env)
-    preset = preset_for(arguments.agent, arguments.env)
-    env = make_batch(arguments.env, preset.n_envs, seed=arguments.seed, **limit)
-    agent = make_agent(shape_of(env), preset.settings, seed=arguments.seed)
     play = partial(_mean_return, arguments.env, limit)
     checkpoint = BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED))
-    validate = Validate(Every(-(-arguments.steps // N_VALIDATIONS)), checkpoint)
-    runtime = DeepRuntime(agent, env, pin=arguments.pin, threads=arguments.threads)
+    n_envs = preset_for(arguments.agent, arguments.env).n_envs
+    make_env = partial(make_batch, arguments.env, n_envs, **limit)
+    env = make_env(seed=arguments.seed)
+    agent = _agent(arguments, env, checkpoint)
+    # Actors have environments of their own, of which nothing is saved.
+    own_env = env if arguments.runtime == "serial" else None
+    n_before = agent.n_steps
+    often = -(-(arguments.steps - n_before) // N_VALIDATIONS)
+    hooks: list[Hook[HasAgent]] = [Validate(Every(often), checkpoint)]
+    if arguments.save is not None:
+        seldom = Every(VALIDATIONS_A_SAVE * often)
+        hooks.append(Save(seldom, arguments.save, own_env, checkpoint))
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
     try:
-        progress = run(runtime, arguments.steps, hooks=[validate], tick=bar)
-        peak_rss_bytes = runtime.peak_rss_bytes()
+        if own_env is not None:
+            told = _in_one_process(arguments, agent, own_env, hooks, bar)
+        else:
+            # Imported here: it needs a POSIX system.
+            from rl_impls.commands.train_pipeline import with_actors
+
+            told = with_actors(arguments, agent, make_env, hooks, bar)
         checkpoint.judge(agent)
     finally:
         bar.close()
         # A training that never began must not replace what an earlier one saved.
-        if arguments.save is not None and agent.n_steps > 0:
-            agent.save(arguments.save, env, checkpoint)
+        if arguments.save is not None and agent.n_steps > n_before:
+            agent.save(arguments.save, own_env, checkpoint)
     checkpoint.restore_best(agent)
     return Result(
         env=arguments.env,
         agent=arguments.agent,
         seed=arguments.seed,
-        **speed_of(progress),
         games=EPISODES,
         mean_return=play(EPISODES, EVALUATION_SEED, agent),
         win_rate=None,
         loss_rate=None,
-        peak_rss_bytes=peak_rss_bytes,
-        **asdict(runtime.facts),
+        **told,
     )
+
+
+def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) -> DeepAgent:
+    """A new one, or the saved one, with its environments and its best so far."""
+    if not arguments.resume:
+        settings = preset_for(arguments.agent, arguments.env).settings
+        return make_agent(shape_of(env), settings, seed=arguments.seed)
+    agent = AGENTS[arguments.agent].load(arguments.save, env, checkpoint)
+    check_fits(agent, env)
+    if agent.n_steps >= arguments.steps:
+        raise SettingError(
+            f"the agent in {arguments.save} has made {agent.n_steps:,} steps already: "
+            "raise --steps, which counts them all."
+        )
+    return agent
+
+
+def _in_one_process(
+    arguments: Namespace, agent: DeepAgent, env: ControlBatch, hooks: Hooks, bar: ProgressBar
+) -> dict[str, Any]:
+    """Train; the fields of the result that depend on how."""
+    n_before = agent.n_steps
+    runtime = DeepRuntime(agent, env, pin=arguments.pin, threads=arguments.threads)
+    progress = run(
+        runtime, arguments.steps - n_before, hooks=hooks, tick=lambda n: bar(n_before + n)
+    )
+    return {
+        **speed_of(progress),
+        "peak_rss_bytes": runtime.peak_rss_bytes(),
+        **asdict(runtime.facts),
+    }
 
 
 def _mean_return(

@@ -32,6 +32,11 @@ class ProgressBar:
             self._stream.write(f"\r{self._line()}")
             self._stream.flush()
 
+    def say(self, text: str) -> None:
+        """Lines above the bar."""
+        self._stream.write(f"\r\x1b[K{text}\n" if self._live else f"{text}\n")
+        self._stream.flush()
+
     def close(self) -> None:
         self._stream.write(f"\r{self._line()}\n" if self._live else f"{self._line()}\n")
         self._stream.flush()

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -80,15 +82,36 @@ def add_step(r_t: Any, terminated: Any, truncated: Any, totals: Any) -> None:
         totals[1] += r_t[row]
 
 
+class HasAgent(Protocol):
+    """All that the hooks below ask for."""
+
+    @property
+    def agent(self) -> DeepAgent: ...
+
+
 class Validate:
-    """A hook of `run`, while whose clock stands still: the best agent so far is kept."""
+    """A hook, of `run` or of a pipeline's learner: the best agent so far is kept."""
 
     def __init__(self, every: Every, checkpoint: BestCheckpoint) -> None:
         self.every: Final = every
         self._checkpoint: Final = checkpoint
 
-    def __call__(self, progress: Progress, runtime: DeepRuntime) -> None:
+    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
         self._checkpoint.judge(runtime.agent)
+
+
+@dataclass(frozen=True, slots=True)
+class Save:
+    """A hook that writes all that a training goes on from: a killed one loses no more than since
+    the last time."""
+
+    every: Every
+    path: Path
+    env: ControlBatch | None  # that of the training, where there is only one
+    checkpoint: BestCheckpoint
+
+    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
+        runtime.agent.save(self.path, self.env, self.checkpoint)
 
 
 def _compile(agent: DeepAgent, env: ControlBatch) -> None:

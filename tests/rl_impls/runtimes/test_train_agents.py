@@ -88,6 +88,19 @@ def test_a_saved_agent_can_go_on_and_holds_the_best_checkpoint(tmp_path, capsys)
     checkpoint.restore_best(agent)
 
 
+def test_a_training_that_is_resumed_ends_as_if_it_had_never_stopped(tmp_path):
+    def trained(name, *steps):
+        words = [CARTPOLE, "--agent", "dqn", "--save", str(tmp_path / name), "--steps"]
+        for i, n in enumerate(steps):
+            assert train(*words, n, *["--resume"] * (i > 0)) == 0
+        return DQN.load(tmp_path / name)
+
+    through, halves = trained("through", "1500"), trained("halves", "750", "1500")
+    assert through.n_steps == halves.n_steps == 1500
+    for key, array in through.state().items():
+        np.testing.assert_array_equal(array, halves.state()[key], err_msg=key)
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -96,7 +109,7 @@ def test_a_saved_agent_can_go_on_and_holds_the_best_checkpoint(tmp_path, capsys)
         ([PENDULUM, "--agent", "ppo"], "PPO chooses among numbered actions, and these"),
         (["TicTacToe-v0", "--agent", "dqn"], "a batch cannot hold observations from Discrete"),
         (["CartPole", "--agent", "dqn"], "did you mean CartPole-v"),
-        ([CARTPOLE, "--agent", "dqn", "--runtime", "parallel"], "dqn trains in one process: leave"),
+        ([CARTPOLE, "--agent", "dqn", "--runtime", "parallel"], "dqn trains with --runtime serial"),
         ([CARTPOLE, "--agent", "dqn", "--processes", "2"], "belongs to --runtime parallel"),
         ([CARTPOLE, "--agent", "list"], "a table cannot hold observations"),
         ([CARTPOLE, "--agent", "dqn", "--save", "no/file"], "make it first"),
