@@ -39,6 +39,7 @@ class Member:
     name: str
     process: SpawnProcess
     pipe: Connection
+    remedy: str = _REMEDY  # what to do when it died
 
     def tell(self, message: object) -> None:
         try:
@@ -54,19 +55,19 @@ class Member:
             self.process.join()
             raise WorkerDied(
                 f"{self.name} (process {self.process.pid}) "
-                f"{exit_reason(self.process.exitcode)}: {_REMEDY}"
+                f"{exit_reason(self.process.exitcode)}: {self.remedy}"
             ) from None
         if isinstance(said, Failure):
-            died = WorkerDied(f"{self.name} raised {said.summary}: {_REMEDY}")
+            died = WorkerDied(f"{self.name} raised {said.summary}: {self.remedy}")
             died.add_note(said.details)
             raise died
         return said
 
 
-def start(name: str, target: Callable[..., None], job: object) -> Member:
-    """`target(job, connection)` in a process of its own."""
+def start(name: str, target: Callable[..., None], job: object, *, leaf: bool = True) -> Member:
+    """`target(job, connection)` in a process of its own; a leaf starts no others."""
     ours, theirs = SPAWNING.Pipe()
-    process = SPAWNING.Process(target=target, args=(job, theirs), name=name, daemon=True)
+    process = SPAWNING.Process(target=target, args=(job, theirs), name=name, daemon=leaf)
     process.start()
     theirs.close()  # or the pipe would not end with the process
     return Member(name, process, ours)
