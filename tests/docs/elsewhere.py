@@ -32,6 +32,10 @@ RECORDED = f"{WHOLE}/test_action.py::" + (
 )
 SCALED = f"{COMMANDS}/test_scale.py::test_every_workload_gets_rows_for_4_to_256_nodes"
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
+COMPARED_PRESETS = (
+    "tests/rl_impls/pipeline/test_actor_learner.py::"
+    "test_presets_do_the_same_work_and_the_figures_of_both_are_told"
+)
 
 TESTED: Mapping[str, str] = {
     "pytest --rlperf --rlperf-baseline=before": STORED,
@@ -102,6 +106,11 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train rl_impls/CartPole-v1 --agent dqn --steps 100000 --seed 0 "
     "--json result.json": f"{AGENTS}/test_train_agents.py::"
     "test_every_agent_trains_and_tells_what_a_learner_of_a_table_does",
+    "python -m rl_impls train rl_impls/CartPole-v1 --agent qr-dqn --runtime actor-learner "
+    "--actors 2 --steps 50000 --save agent.npz": f"{AGENTS}/test_train_pipeline.py::"
+    "test_actors_train_an_agent_and_the_result_tells_of_them",
+    "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
+    "python -m tests.perf.figures.presets 9": COMPARED_PRESETS,
     "make learn": "tests/learning/test_learning_run.py::"
     "test_every_agent_is_trained_on_three_seeds_and_never_twice",
     "make peers": "tests/peers/test_peers_sides.py::test_our_side_runs",

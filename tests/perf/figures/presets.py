@@ -1,11 +1,11 @@
-"""`python -m tests.perf.figures.presets [ROUNDS [STEPS]]`: "optimised" beside "original".
+"""`python -m tests.perf.figures.presets [ROUNDS [STEPS [apart]]]`: "optimised" beside "original".
 
 Both do the same steps and the same updates, with the same number of actors. Each round trains an
 agent of its own by either, in random order and from the same seed. The experience rate is that of
 rows that reached the replay. Learning is checked: the mean return of the episodes in the last
 quarter of the training, and of greedy episodes afterwards, stand beside it. It is done with few
 updates and with more: where the learner is what takes the time, no transport makes it faster. With
-few, "original" is also run with one setting at a time as "optimised" has it.
+the word `apart` and few updates, "original" also has one setting at a time as "optimised" has it.
 """
 
 import random
@@ -134,14 +134,14 @@ def render(rounds: list[dict[str, Done]]) -> str:
 
 
 def main(argv: list[str]) -> None:
-    n_rounds = int(argv[0]) if argv else 5
+    n_rounds = int(argv[0]) if argv else 9
     n_steps = int(argv[1]) if argv[1:] else N_STEPS
     print(
-        f"{circumstances()}\npython -m tests.perf.figures.presets {n_rounds}: DQN on CartPole, "
-        f"{N_ACTORS} actors and a learner; medians (quartiles)"
+        f"{circumstances()}\npython -m tests.perf.figures.presets {' '.join(argv)}: DQN on "
+        f"CartPole, {N_ACTORS} actors and a learner; medians (quartiles)"
     )
     trained_by(presets()[OPTIMISED], FEW_UPDATES, 2_000, 0)  # compiles
-    few = {**presets(), **one_at_a_time()}
+    few = {**presets(), **(one_at_a_time() if "apart" in argv else {})}
     for ways, update_every in ((few, FEW_UPDATES), (presets(), MORE_UPDATES)):
         print(render(measure(ways, update_every, n_steps, n_rounds)), flush=True)
 

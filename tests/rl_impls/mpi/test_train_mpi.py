@@ -107,7 +107,7 @@ def test_a_mistake_is_one_clear_line(words, said, capsys):
 
 
 def test_options_of_ranks_belong_to_ranks(capsys):
-    for words in (["--compression", "int8"], ["--checkpoint", "file"], ["--resume"]):
+    for words in (["--compression", "int8"], ["--checkpoint", "file"]):
         mistake = ["train", "TicTacToe-v0", "--steps", "9", "--agent", "compiled", *words]
         assert_is_one_clear_line(mistake, "belongs to --runtime mpi-sync", capsys)
 
