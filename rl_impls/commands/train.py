@@ -30,8 +30,13 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="TicTacToe-v0, rl_impls/CartPole-v1, or any name gymnasium knows")  # fmt: skip
     add("--agent", type=accepts.agent, required=True, metavar="NAME",
         help=", ".join(accepts.AGENTS))  # fmt: skip
-    add("--runtime", type=accepts.runtime, default="serial", metavar="NAME",
-        help="serial (default), parallel, actor-learner, or over MPI mpi-sync and mpi-async")
+    add(
+        "--runtime",
+        type=accepts.runtime,
+        default="serial",
+        metavar="NAME",
+        help="serial (default), parallel, actor-learner, or over MPI mpi-sync and mpi-async",
+    )
     add("--steps", type=accepts.positive, required=True, metavar="N")
     add("--seed", type=accepts.not_negative, default=0, metavar="S")
     add("--processes", type=accepts.positive, metavar="P",

@@ -93,7 +93,7 @@ def kill_a_rank_of(words, checkpoint):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--agent", "list"], "list trains with --runtime serial or parallel, and not with mpi-sync"),
+        (["--agent", "list"], "list trains with --runtime serial or parallel"),
         (["--agent", "compiled", "--pin"], "--pin is the launcher's task"),
         (["--agent", "compiled", "--resume"], "--resume needs to know from where"),
         (["--agent", "compiled", "--processes", "2"], "--processes belongs to --runtime parallel"),
