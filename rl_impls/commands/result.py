@@ -34,13 +34,18 @@ class Result:
     steps_per_sync: int | None
     cores: tuple[int, ...]
     threads: int | None
-    # Of actors and a learner only; see `pipeline.learner.Trained`.
-    preset: str | None = None
-    drops: int | None = None
-    waiting_s: float | None = None
-    blocked_s: float | None = None
-    mean_lag: float | None = None
-    most_lag: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineResult(Result):
+    """Of actors and a learner; see `pipeline.learner.Trained`."""
+
+    preset: str
+    drops: int
+    waiting_s: float
+    blocked_s: float
+    mean_lag: float
+    most_lag: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +78,7 @@ def render(result: Result) -> str:
         f"{result.episodes:,} episodes, {result.peak_rss_bytes / 1e6:.0f} MB\n"
         f"{result.games:,} greedy games: mean return {result.mean_return:.3f}"
     )
-    if result.drops is not None:
+    if isinstance(result, PipelineResult):
         text += (
             f"\n{result.drops:,} rows dropped, actors blocked for {result.blocked_s:.3f} s, "
             f"weights {result.mean_lag:.0f} updates behind (at most {result.most_lag:.0f})"

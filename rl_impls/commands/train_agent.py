@@ -16,7 +16,7 @@ from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.presets import preset_for
 from rl_impls.agents.training import check_fits
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import Result, speed_of
+from rl_impls.commands.result import PipelineResult, Result, speed_of
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError
@@ -68,7 +68,8 @@ def train(arguments: Namespace) -> Result:
         if arguments.save is not None and agent.n_steps > n_before:
             agent.save(arguments.save, own_env, checkpoint)
     checkpoint.restore_best(agent)
-    return Result(
+    kind = Result if own_env is not None else PipelineResult
+    return kind(
         env=arguments.env,
         agent=arguments.agent,
         seed=arguments.seed,
