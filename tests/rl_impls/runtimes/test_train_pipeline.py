@@ -13,7 +13,7 @@ from rl_impls.__main__ import main
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.dqn import DQN
 from rl_impls.commands.arguments import PRESETS
-from rl_impls.commands.result import Result
+from rl_impls.commands.result import PipelineResult
 from rl_impls.pipeline import settings
 from tests.rl_impls.leftovers import DEADLINE_S, ROOT, assert_all_end, segments
 from tests.rl_impls.runtimes.mistakes import assert_is_one_clear_line
@@ -49,7 +49,7 @@ def test_actors_train_an_agent_and_the_result_tells_of_them(capsys):
     words = ["--agent", "qr-dqn", *BY_ACTORS, "--actors", "2", "--preset", "original"]
     assert train(*words, "--steps", "1300", "--json", "-") == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result) == {field.name for field in fields(Result)}
+    assert set(result) == {field.name for field in fields(PipelineResult)}
     assert (result["steps"], result["runtime"]) == (1300, "actor-learner")
     assert (result["processes"], result["preset"], result["games"]) == (3, "original", 100)
     assert result["steps_per_s"] == pytest.approx(1300 / result["seconds"])
