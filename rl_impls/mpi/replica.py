@@ -12,7 +12,7 @@ from rl_impls.envs.tabular import TabularEnv
 from rl_impls.mpi.averaging import add_weighed, cut_changed, take_mean
 from rl_impls.mpi.compression import Bytes, Codec
 from rl_impls.mpi.deltas import Deltas, packed, unpacked
-from rl_impls.runtimes.replica import COMPILED_STEPS_PER_VISIT
+from rl_impls.runtimes.replica import COMPILED_STEPS_PER_VISIT, train_counting
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import Training
 
@@ -91,9 +91,7 @@ class RankReplica:
         self.take([self.cut()] * (rank + 1))  # compiles
 
     def train(self, env: TabularEnv, n_steps: int) -> Training:
-        n_counted = n_steps // COMPILED_STEPS_PER_VISIT
-        counted = self._learner.train(env, n_counted, visits=self._visits)
-        return counted + self._learner.train(env, n_steps - n_counted)
+        return train_counting(self._learner, env, n_steps, self._visits)
 
     def cut(self) -> Bytes:
         n = cut_changed(

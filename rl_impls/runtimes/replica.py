@@ -6,6 +6,7 @@ from collections import defaultdict
 from typing import Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.runtimes.board import Board
@@ -16,6 +17,15 @@ from rl_impls.tabular.training import Training
 # Counting visits slows a compiled step by a tenth: a core's cache does not hold the table and its
 # counts together. So it counts during one of sixteen steps.
 COMPILED_STEPS_PER_VISIT: Final = 16
+
+
+def train_counting(
+    learner: CompiledQLearning, env: TabularEnv, n_steps: int, visits: NDArray[np.uint32]
+) -> Training:
+    """Train, and count in `visits` what one of so many steps learns."""
+    n_counted = n_steps // COMPILED_STEPS_PER_VISIT
+    counted = learner.train(env, n_counted, visits=visits)
+    return counted + learner.train(env, n_steps - n_counted)
 
 
 class Replica(Protocol):
@@ -90,9 +100,7 @@ class ArrayReplica:
             self.merge()
 
     def train(self, env: TabularEnv, n_steps: int) -> Training:
-        n_counted = n_steps // COMPILED_STEPS_PER_VISIT
-        counted = self._learner.train(env, n_counted, visits=self._visits)
-        return counted + self._learner.train(env, n_steps - n_counted)
+        return train_counting(self._learner, env, n_steps, self._visits)
 
     def merge(self) -> None:
         q, n, visits = self._board.q, self._board.n, self._visits
