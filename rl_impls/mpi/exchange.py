@@ -2,6 +2,9 @@
 
 First come reports, which have one size and tell that of the message, then the messages. MPI moves
 them on while one of its functions is called, so ranks poll now and then.
+
+Both end with the number of their exchange. MPICH completes a collective whose peer was killed
+without an error and without the peer's data: what then lies in the memory is of an exchange before.
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.errors import WorkerDied
 from rl_impls.mpi.compression import Bytes
 
 if TYPE_CHECKING:
@@ -29,7 +33,9 @@ class Report(NamedTuple):
     message_bytes: float
 
 
-REPORT_BYTES: Final = 8 * len(Report._fields)
+REPORT_FIELDS: Final = len(Report._fields) + 1  # and the number of the exchange
+REPORT_BYTES: Final = 8 * REPORT_FIELDS
+Number = np.uint32
 
 
 class Arrived(NamedTuple):
@@ -45,15 +51,34 @@ class Arrived(NamedTuple):
         return own * (len(self.reports) - 1)
 
 
+def lost(rank: int) -> WorkerDied:
+    return WorkerDied(
+        f"rank {rank} ended before its work was done: see what it said, and go on from a "
+        "checkpoint with --resume."
+    )
+
+
+def numbered(message: Bytes, number: int) -> Bytes:
+    return np.concatenate([message, np.array([number], Number).view(np.uint8)])
+
+
+def without_number(message: Bytes, number: int, rank: int) -> Bytes:
+    content, mark = np.split(message, [len(message) - Number().itemsize])
+    if mark.tobytes() != Number(number).tobytes():
+        raise lost(rank)
+    return content
+
+
 class Exchange:
     """One at a time: start, poll as often as one likes, finish."""
 
     def __init__(self, comm: Intracomm) -> None:
         self._comm: Final = comm
         self._n_ranks: Final = comm.Get_size()
+        self._number = 0
         self._message: Bytes = np.empty(0, np.uint8)
-        self._report: NDArray[np.float64] = np.zeros(len(Report._fields))
-        self._reports = np.zeros((self._n_ranks, len(Report._fields)))
+        self._report: NDArray[np.float64] = np.zeros(REPORT_FIELDS)
+        self._reports = np.zeros((self._n_ranks, REPORT_FIELDS))
         self._messages: Bytes = np.empty(0, np.uint8)
         self._first: Request | None = None
         self._second: Request | None = None
@@ -63,8 +88,9 @@ class Exchange:
         return self._first is not None
 
     def start(self, report: Report, message: Bytes) -> None:
-        self._message = message
-        self._report[:] = report._replace(message_bytes=len(message))
+        self._number += 1
+        self._message = numbered(message, self._number)
+        self._report[:] = *report._replace(message_bytes=len(self._message)), self._number
         self._first = self._comm.Iallgather(self._report, self._reports)
 
     def poll(self) -> None:
@@ -80,13 +106,18 @@ class Exchange:
             self._second = self._send_messages()
         self._second.Wait()
         self._first = self._second = None
-        reports = [Report(*row) for row in self._reports.tolist()]
-        return Arrived(reports, np.split(self._messages, np.cumsum(self._sizes())[:-1]))
+        reports = [Report(*row[:-1]) for row in self._reports.tolist()]
+        parts = np.split(self._messages, np.cumsum(self._sizes())[:-1])
+        messages = [without_number(part, self._number, rank) for rank, part in enumerate(parts)]
+        return Arrived(reports, messages)
 
     def _send_messages(self) -> Request:
+        for rank, row in enumerate(self._reports):
+            if row[-1] != self._number:
+                raise lost(rank)
         sizes = self._sizes()
         self._messages = np.empty(sum(sizes), np.uint8)
         return self._comm.Iallgatherv(self._message, (self._messages, sizes))
 
     def _sizes(self) -> list[int]:
-        return [int(n) for n in self._reports[:, -1]]
+        return [int(report[Report._fields.index("message_bytes")]) for report in self._reports]

@@ -86,7 +86,9 @@ def kill_a_rank_of(words, checkpoint):
     ranks[-1].kill()
     said, complaints = job.communicate(timeout=DEADLINE_S)
     assert job.returncode != 0
-    assert "signal 9" in said + complaints
+    # The launcher is told of the death, or the other rank sees it first.
+    assert "signal 9" in said + complaints or "ended before its work was done" in complaints
+    assert "Traceback" not in complaints
     assert_all_end(processes)
 
 
