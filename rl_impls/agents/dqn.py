@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import ClassVar, Final
+from dataclasses import dataclass, replace
+from typing import ClassVar, Final, Self
 
 import numpy as np
 
@@ -66,6 +66,24 @@ class DQNSettings(AgentSettings):
         at_least(1, n_updates=self.n_updates, epsilon_over=self.epsilon_over)
         fraction(epsilon_start=self.epsilon_start, epsilon_end=self.epsilon_end)
         positive(max_norm=self.max_norm, huber=self.huber)
+
+    def in_larger_batches(self, times: int) -> Self:
+        """As many rows to learn from, in so many times fewer updates.
+
+        Their steps are longer by the root of it, as a gradient of more rows is surer (Krizhevsky,
+        2014, arXiv:1404.5997). The target is replaced after as many updates: at as many steps as
+        before it follows so closely that values no longer settle, and CartPole is not learned.
+        """
+        at_least(1, times=times)
+        fewer = math.gcd(times, self.n_updates)
+        return replace(
+            self,
+            learning_rate=self.learning_rate * math.sqrt(times),
+            batch=self.batch * times,
+            n_updates=self.n_updates // fewer,
+            update_every=self.update_every * (times // fewer),
+            target_every=self.target_every * times,
+        )
 
 
 class DQN(DeepAgent):

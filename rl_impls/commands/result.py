@@ -40,7 +40,7 @@ class Result:
 class PipelineResult(Result):
     """Of actors and a learner; see `pipeline.learner.Trained`."""
 
-    preset: str
+    preset: str | None
     drops: int
     waiting_s: float
     blocked_s: float

@@ -47,7 +47,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="processes of the actor-learner runtime that act, beside the one that learns "
         "(default 1)")  # fmt: skip
     add("--preset", type=accepts.preset, metavar="NAME",
-        help="of the actor-learner runtime: optimised (default) or original")  # fmt: skip
+        help="optimised or original: settings of the actor-learner runtime, and of the learner's "
+        "batches")  # fmt: skip
     add("--compression", type=accepts.compression, metavar="NAME",
         help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
     add("--checkpoint", type=Path, metavar="FILE",

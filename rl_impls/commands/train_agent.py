@@ -14,6 +14,7 @@ from rl_impls.agents.by_name import AGENTS, make_agent
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.presets import preset_for
+from rl_impls.agents.settings import AgentSettings
 from rl_impls.agents.training import check_fits
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import PipelineResult, Result, speed_of
@@ -57,7 +58,6 @@ def train(arguments: Namespace) -> Result:
         if own_env is not None:
             told = _in_one_process(arguments, agent, own_env, hooks, bar)
         else:
-            # Imported here: it needs a POSIX system.
             from rl_impls.commands.train_pipeline import with_actors
 
             told = with_actors(arguments, agent, make_env, hooks, bar)
@@ -84,8 +84,7 @@ def train(arguments: Namespace) -> Result:
 def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) -> DeepAgent:
     """A new one, or the saved one, with its environments and its best so far."""
     if not arguments.resume:
-        settings = preset_for(arguments.agent, arguments.env).settings
-        return make_agent(shape_of(env), settings, seed=arguments.seed)
+        return make_agent(shape_of(env), _settings(arguments), seed=arguments.seed)
     agent = AGENTS[arguments.agent].load(arguments.save, env, checkpoint)
     check_fits(agent, env)
     if agent.n_steps >= arguments.steps:
@@ -94,6 +93,16 @@ def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) 
             "raise --steps, which counts them all."
         )
     return agent
+
+
+def _settings(arguments: Namespace) -> AgentSettings:
+    settings = preset_for(arguments.agent, arguments.env).settings
+    if arguments.runtime == "serial":
+        return settings
+    # Imported where it is needed: a pipeline needs a POSIX system.
+    from rl_impls.commands.train_pipeline import settings_by
+
+    return settings_by(arguments.preset, settings)
 
 
 def _in_one_process(

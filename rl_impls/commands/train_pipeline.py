@@ -5,19 +5,27 @@ from __future__ import annotations
 from argparse import Namespace
 from collections.abc import Sequence
 from dataclasses import asdict, replace
-from typing import Any, Final
+from typing import Any
 
 from rl_impls.agents.agent import DeepAgent
-from rl_impls.agents.dqn import DQN
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.settings import AgentSettings
 from rl_impls.monitor.progress import ProgressBar
 from rl_impls.pipeline.actor import MakeBatch
 from rl_impls.pipeline.actor_learner import train
-from rl_impls.pipeline.settings import PRESETS
+from rl_impls.pipeline.presets import PRESETS
+from rl_impls.pipeline.settings import PipelineSettings
 from rl_impls.runtimes import Facts, Hook
 from rl_impls.runtimes.deep import HasAgent
 from rl_impls.runtimes.placement import cores_for
 
-BY_DEFAULT: Final = "optimised"
+
+def settings_by(preset: str | None, settings: AgentSettings) -> AgentSettings:
+    """Those of the agent; without a preset as they are."""
+    if preset is None:
+        return settings
+    assert isinstance(settings, DQNSettings)  # the command line lets no others in
+    return PRESETS[preset].learner(settings)
 
 
 def with_actors(
@@ -30,11 +38,10 @@ def with_actors(
     """Train; the fields of the result that depend on how."""
     assert isinstance(agent, DQN)  # the command line lets no others in
     n_before = agent.n_steps
-    preset = arguments.preset or BY_DEFAULT
+    preset = arguments.preset
     n_actors = arguments.actors or 1
-    settings = replace(
-        PRESETS[preset], actors=n_actors, threads=arguments.threads, pin=arguments.pin
-    )
+    pipeline = PRESETS[preset].pipeline if preset else PipelineSettings()
+    settings = replace(pipeline, actors=n_actors, threads=arguments.threads, pin=arguments.pin)
     # A training that goes on must not draw what the one before it drew.
     seed = arguments.seed + n_before
     trained = train(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Final, Literal, get_args
+from typing import Literal, get_args
 
 from rl_impls.agents.settings import at_least, positive
 from rl_impls.errors import SettingError
@@ -49,19 +49,3 @@ class PipelineSettings:
                 f"a ring of {self.capacity} rows never holds the {self.batch_rows} that the "
                 "learner waits for: raise capacity or lower batch_rows."
             )
-
-
-# What a pipeline that shares a locked queue does, and what this one does instead. The agent, its
-# updates and the size of the rings are the same.
-PRESETS: Final[dict[str, PipelineSettings]] = {
-    "original": PipelineSettings(
-        lock="batch",
-        batch_rows=32,
-        stage_rows=1,
-        poll_s=1e-3,
-        compare=True,
-        publish_interval=1,
-        sync_interval=1,
-    ),
-    "optimised": PipelineSettings(),
-}

@@ -1,9 +1,12 @@
 """DQN: its target and loss against plain ones, its counts."""
 
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rl_impls.agents.agent import Shape, shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
@@ -124,6 +127,30 @@ def test_the_td_error_is_that_of_the_last_batch():
 def test_exploration_falls_in_a_straight_line():
     agent = DQN(Shape(1, 4, 2), DQNSettings(epsilon_over=100), seed=0)
     assert [agent._epsilon.at(n) for n in (0, 50, 1000)] == pytest.approx([1.0, 0.525, 0.05])
+
+
+@given(
+    st.integers(1, 12), st.integers(1, 300), st.integers(1, 200), st.integers(1, 20_000),
+)  # fmt: skip
+def test_larger_batches_learn_from_as_many_rows_a_step(times, update_every, n_updates, target):
+    own = DQNSettings(
+        batch=64, update_every=update_every, n_updates=n_updates, target_every=target,
+        learning_rate=1e-3,
+    )  # fmt: skip
+    larger = own.in_larger_batches(times)
+    assert larger.batch == times * own.batch
+    assert rows_a_step(larger) == rows_a_step(own)
+    assert updates_a_target(larger) == updates_a_target(own)
+    assert larger.learning_rate**2 == pytest.approx(times * own.learning_rate**2)
+    assert own.in_larger_batches(1) == own
+
+
+def rows_a_step(settings):
+    return Fraction(settings.batch * settings.n_updates, settings.update_every)
+
+
+def updates_a_target(settings):
+    return Fraction(settings.target_every * settings.n_updates, settings.update_every)
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,8 @@
 """`python -m tests.perf.figures.presets [ROUNDS [STEPS [apart]]]`: "optimised" beside "original".
 
-Both do the same steps and the same updates, with the same number of actors. Each round trains an
-agent of its own by either, in random order and from the same seed. The experience rate is that of
+Both do the same steps with the same number of actors, and learn from as many rows: "optimised" from
+more at once. Each round trains an agent of its own by either, in random order and from the same
+seed. The experience rate is that of
 rows that reached the replay. Learning is checked: the mean return of the episodes in the last
 quarter of the training, and of greedy episodes afterwards, stand beside it. It is done with few
 updates and with more: where the learner is what takes the time, no transport makes it faster. With
@@ -22,7 +23,8 @@ from rl_impls.agents.evaluation import evaluate
 from rl_impls.envs.control.make import make_batch
 from rl_impls.pipeline.actor_learner import Trained, train
 from rl_impls.pipeline.learner import Learner
-from rl_impls.pipeline.settings import PRESETS, PipelineSettings
+from rl_impls.pipeline.presets import PRESETS, PipelinePreset
+from rl_impls.pipeline.settings import PipelineSettings
 from rl_impls.runtimes.run import Every, Progress
 from tests.perf.figures.machine import circumstances
 
@@ -34,23 +36,32 @@ EPISODES = 100
 FEW_UPDATES, MORE_UPDATES = 16, 4
 ORIGINAL, OPTIMISED = "original", "optimised"
 
-Ways = Mapping[str, PipelineSettings]
+Ways = Mapping[str, PipelinePreset]
 
 make_env = partial(make_batch, CARTPOLE, 1)
 
 
 def presets() -> Ways:
-    return {name: replace(settings, actors=N_ACTORS) for name, settings in PRESETS.items()}
+    return {
+        name: replace(preset, pipeline=replace(preset.pipeline, actors=N_ACTORS))
+        for name, preset in PRESETS.items()
+    }
 
 
 def one_at_a_time() -> Ways:
     """ "original" with each setting in which it differs as the other has it."""
     original, optimised = (presets()[name] for name in (ORIGINAL, OPTIMISED))
-    news = {each.name: getattr(optimised, each.name) for each in fields(PipelineSettings)}
+    news = {each.name: getattr(optimised.pipeline, each.name) for each in fields(PipelineSettings)}
+    batches = optimised.batches_an_update
     return {
-        f"{name}={value}": replace(original, **{name: value})
-        for name, value in news.items()
-        if getattr(original, name) != value
+        f"batches_an_update={batches}": replace(original, batches_an_update=batches),
+        **{
+            f"{name}={value}": replace(
+                original, pipeline=replace(original.pipeline, **{name: value})
+            )
+            for name, value in news.items()
+            if getattr(original.pipeline, name) != value
+        },
     }
 
 
@@ -63,12 +74,17 @@ def settings_of(update_every: int) -> DQNSettings:
 
 class Done(NamedTuple):
     trained: Trained
+    rows_an_update: int
     late_return: float
     greedy_return: float
 
     @property
     def rows_per_s(self) -> float:
         return self.trained.steps / self.trained.seconds
+
+    @property
+    def rows_learned(self) -> int:
+        return self.trained.updates * self.rows_an_update
 
     @property
     def blocked_s_per_million(self) -> float:
@@ -91,11 +107,13 @@ class Late:
         return (gained - before) / max(1, n - n_before)
 
 
-def trained_by(settings: PipelineSettings, update_every: int, n_steps: int, seed: int) -> Done:
-    agent = DQN(shape_of(make_env(seed=0)), settings_of(update_every), seed=seed)
+def trained_by(preset: PipelinePreset, update_every: int, n_steps: int, seed: int) -> Done:
+    settings = preset.learner(settings_of(update_every))
+    agent = DQN(shape_of(make_env(seed=0)), settings, seed=seed)
     late = Late(n_steps)
-    trained = train(agent, make_env, n_steps, settings, seed=seed, hooks=[late])
-    return Done(trained, late.mean_return(), float(evaluate(agent, CARTPOLE, EPISODES).mean()))
+    trained = train(agent, make_env, n_steps, preset.pipeline, seed=seed, hooks=[late])
+    greedy = float(evaluate(agent, CARTPOLE, EPISODES).mean())
+    return Done(trained, settings.batch, late.mean_return(), greedy)
 
 
 def measure(ways: Ways, update_every: int, n_steps: int, n_rounds: int) -> list[dict[str, Done]]:
@@ -103,10 +121,17 @@ def measure(ways: Ways, update_every: int, n_steps: int, n_rounds: int) -> list[
     for seed in range(n_rounds):
         order = random.sample(list(ways), len(ways))
         done = {name: trained_by(ways[name], update_every, n_steps, seed) for name in order}
-        work = {(each.trained.steps, each.trained.updates) for each in done.values()}
-        assert len(work) == 1, f"the work differs: {work}"
+        require_equal_work(list(done.values()))
         rounds.append({name: done[name] for name in ways})
     return rounds
+
+
+def require_equal_work(done: list[Done]) -> None:
+    """As many steps, and as many rows learned from, but for what an update takes at the end."""
+    assert len({each.trained.steps for each in done}) == 1, "the steps differ"
+    learned = [each.rows_learned for each in done]
+    most = max(each.rows_an_update for each in done)
+    assert max(learned) - min(learned) <= most, f"the work differs: {learned}"
 
 
 def spread(values: list[float], digits: int = 0) -> str:
@@ -118,12 +143,14 @@ def spread(values: list[float], digits: int = 0) -> str:
 
 def render(rounds: list[dict[str, Done]]) -> str:
     work = rounds[0][ORIGINAL].trained
-    lines = [f"{work.steps:,} steps, {work.updates:,} updates, n = {len(rounds)}"]
+    learned = rounds[0][ORIGINAL].rows_learned
+    lines = [f"{work.steps:,} steps, {learned:,} rows learned from, n = {len(rounds)}"]
     for name in rounds[0]:
         done = [each[name] for each in rounds]
         ratios = [each[name].rows_per_s / each[ORIGINAL].rows_per_s for each in rounds]
         lines.append(
-            f"  {name:20} rows/s {spread([each.rows_per_s for each in done])}, "
+            f"  {name:20} {done[0].trained.updates:,} updates; "
+            f"rows/s {spread([each.rows_per_s for each in done])}, "
             f"{spread(ratios, 2)} of {ORIGINAL}'s; "
             f"return late {spread([each.late_return for each in done])}, "
             f"greedy {spread([each.greedy_return for each in done])}; "

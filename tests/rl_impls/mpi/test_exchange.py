@@ -1,5 +1,7 @@
 """Messages of all ranks: whole ones, and none of an exchange before when a rank is gone."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -41,6 +43,10 @@ class TwinComm:
         return Done()
 
 
+def exchange_over(comm: Any) -> Exchange:
+    return Exchange(comm)
+
+
 def exchanged(exchange):
     exchange.start(REPORT, MESSAGE)
     exchange.poll()
@@ -48,7 +54,7 @@ def exchanged(exchange):
 
 
 def test_what_was_said_arrives_in_the_order_of_ranks():
-    exchange = Exchange(TwinComm())
+    exchange = exchange_over(TwinComm())
     for _ in range(3):
         arrived = exchanged(exchange)
         assert [message.tolist() for message in arrived.messages] == [MESSAGE.tolist()] * 2
@@ -60,7 +66,7 @@ def test_what_was_said_arrives_in_the_order_of_ranks():
 @pytest.mark.parametrize("lost", ["report", "message"])
 def test_words_of_a_rank_that_is_gone_are_not_taken_from_an_exchange_before(lost):
     comm = TwinComm()
-    exchange = Exchange(comm)
+    exchange = exchange_over(comm)
     exchanged(exchange)
     comm.loses = lost
     with pytest.raises(WorkerDied, match=r"rank 1 ended before its work was done.*--resume"):

@@ -11,10 +11,11 @@ import pytest
 
 from rl_impls.__main__ import main
 from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.dqn import DQN
+from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.commands.arguments import PRESETS
 from rl_impls.commands.result import PipelineResult
-from rl_impls.pipeline import settings
+from rl_impls.commands.train_pipeline import settings_by
+from rl_impls.pipeline import presets
 from tests.rl_impls.leftovers import DEADLINE_S, ROOT, assert_all_end, segments
 from tests.rl_impls.runtimes.mistakes import assert_is_one_clear_line
 
@@ -42,7 +43,13 @@ def train(*words):
 
 
 def test_the_presets_are_those_of_the_pipeline():
-    assert set(PRESETS) == set(settings.PRESETS)
+    assert set(PRESETS) == set(presets.PRESETS)
+
+
+@pytest.mark.parametrize(("preset", "times"), [(None, 1), ("original", 1), ("optimised", 4)])
+def test_a_preset_also_says_how_many_rows_an_update_learns_from(preset, times):
+    own = DQNSettings(batch=32)
+    assert settings_by(preset, own) == own.in_larger_batches(times)
 
 
 def test_actors_train_an_agent_and_the_result_tells_of_them(capsys):
@@ -76,7 +83,7 @@ def test_a_killed_training_leaves_what_another_goes_on_from(tmp_path, capsys):
     assert 1_500 <= saved.n_steps < 15_000
     assert train(*words, str(saved.n_steps + 50), "--resume", "--json", "-") == 0
     result = json.loads(capsys.readouterr().out)
-    assert (result["steps"], result["preset"]) == (50, "optimised")
+    assert (result["steps"], result["preset"]) == (50, None)
     checkpoint = BestCheckpoint(lambda agent: 0.0)
     resumed = DQN.load(file, None, checkpoint)
     assert resumed.n_steps == resumed.replay.n_added == saved.n_steps + 50
