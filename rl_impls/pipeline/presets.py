@@ -31,5 +31,5 @@ PRESETS: Final[dict[str, PipelinePreset]] = {
             sync_interval=1,
         )
     ),
-    "optimised": PipelinePreset(PipelineSettings(), batches_an_update=4),
+    "optimised": PipelinePreset(PipelineSettings(), batches_an_update=2),
 }

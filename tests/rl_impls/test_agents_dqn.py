@@ -1,5 +1,6 @@
 """DQN: its target and loss against plain ones, its counts."""
 
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -9,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rl_impls.agents.agent import Shape, shape_of
-from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.dqn import DQN, UPDATES_A_TARGET, DQNSettings
 from rl_impls.agents.q_kernels import argmax_rows, q_loss
 from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
@@ -140,7 +141,11 @@ def test_larger_batches_learn_from_as_many_rows_a_step(times, update_every, n_up
     larger = own.in_larger_batches(times)
     assert larger.batch == times * own.batch
     assert rows_a_step(larger) == rows_a_step(own)
-    assert updates_a_target(larger) == updates_a_target(own)
+    assert larger.target_every >= own.target_every
+    assert updates_a_target(larger) >= min(updates_a_target(own), UPDATES_A_TARGET)
+    if larger.target_every > own.target_every:
+        sooner = replace(larger, target_every=larger.target_every - 1)
+        assert updates_a_target(sooner) < min(updates_a_target(own), UPDATES_A_TARGET)
     assert larger.learning_rate**2 == pytest.approx(times * own.learning_rate**2)
     assert own.in_larger_batches(1) == own
 

@@ -27,6 +27,7 @@ from rl_impls.pipeline.presets import PRESETS, PipelinePreset
 from rl_impls.pipeline.settings import PipelineSettings
 from rl_impls.runtimes.run import Every, Progress
 from tests.perf.figures.machine import circumstances
+from tests.perf.figures.pipeline import difference
 
 CARTPOLE = "rl_impls/CartPole-v1"
 N_STEPS = 100_000
@@ -157,7 +158,17 @@ def render(rounds: list[dict[str, Done]]) -> str:
             f"blocked {spread([each.blocked_s_per_million for each in done], 1)} s a million; "
             f"lag {spread([each.trained.mean_lag for each in done])}"
         )
-    return "\n".join(lines)
+    return "\n".join(lines + [f"  {line}" for line in differences(rounds)])
+
+
+def differences(rounds: list[dict[str, Done]]) -> list[str]:
+    """In what was learned, over the seeds."""
+    before, after = ([done[name] for done in rounds] for name in (ORIGINAL, OPTIMISED))
+    return [
+        f"{OPTIMISED} less {ORIGINAL}, {what}: "
+        + difference([getattr(d, what) for d in before], [getattr(d, what) for d in after])
+        for what in ("late_return", "greedy_return")
+    ]
 
 
 def main(argv: list[str]) -> None:
