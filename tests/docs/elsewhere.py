@@ -110,7 +110,7 @@ TESTED: Mapping[str, str] = {
     "--actors 2 --steps 50000 --save agent.npz": f"{AGENTS}/test_train_pipeline.py::"
     "test_actors_train_an_agent_and_the_result_tells_of_them",
     "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
-    "python -m tests.perf.figures.presets 9": COMPARED_PRESETS,
+    "python -m tests.perf.figures.presets 15": COMPARED_PRESETS,
     "make learn": "tests/learning/test_learning_run.py::"
     "test_every_agent_is_trained_on_three_seeds_and_never_twice",
     "make peers": "tests/peers/test_peers_sides.py::test_our_side_runs",
