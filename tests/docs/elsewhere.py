@@ -141,7 +141,7 @@ SHORTENED: Mapping[str, str] = {
     ),
     "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
-    "python -m tests.perf.figures.pipeline burning 10": (
+    "python -m tests.perf.figures.pipeline burning 20": (
         "python -m tests.perf.figures.pipeline burning 1 100"
     ),
     "python -m tests.perf.figures.transport 7": "python -m tests.perf.figures.transport 1 5000",
