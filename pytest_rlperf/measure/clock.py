@@ -63,6 +63,7 @@ class SystemClock:
             self._fd = None
         self._wall = self._cpu = self._delay = self._on_core = self._blocked = 0
         self.cpu_bound = False  # known to compute all the time; asked only without run delay
+        self.hosted = False  # other threads compute, whose run delay this one does not know
 
     @property
     def sees_delay(self) -> bool:
@@ -95,7 +96,7 @@ class SystemClock:
         wall, delay = self._wall_and_delay()
         cpu = time.process_time_ns() - self._cpu
         wall -= self._wall
-        if self._fd is not None:
+        if self._fd is not None and not self.hosted:
             blocked = times_blocked() > self._blocked
             return Elapsed(wall, cpu, delay - self._delay if blocked else wall - on_core)
         # Elsewhere CPU time stands in, where the code is bound by it: what is left of the

@@ -8,6 +8,7 @@ from keyword import iskeyword
 from typing import Any, Protocol
 
 from pytest_rlperf.measure.clock import Clock, Elapsed
+from pytest_rlperf.measure.devices import Settling
 
 OVERHEAD_CALLS = 100_000
 OVERHEAD_ROUNDS = 5
@@ -95,6 +96,7 @@ class Calls:
         self._setup = setup
         self._loop = make_loop(func, args, kwargs or {})
         self.setup_ns = 0.0  # wall time of one `setup`, as seen in the last slice
+        self.settle = Settling()
 
     @property
     def has_setup(self) -> bool:
@@ -105,32 +107,37 @@ class Calls:
         return not self.has_setup
 
     def facts(self) -> Mapping[str, Any]:
-        return {}
+        return self.settle.facts()
 
     def warm(self, calls: int) -> None:
         """An untimed slice."""
-        if self._setup is None:
-            self._loop(calls)
-        else:
-            self._over_states([self._setup() for _ in repeat(None, calls)])
+        self._untimed(calls)
 
     def once(self) -> Any:
         """One untimed call."""
+        return self._untimed(1)
+
+    def _untimed(self, calls: int) -> Any:
         if self._setup is None:
-            return self._loop(1)
-        return self._over_states([self._setup()])
+            result = self._loop(calls)
+        else:
+            result = self._over_states([self._setup() for _ in repeat(None, calls)])
+        self.settle(result)
+        return result
 
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
         """One slice: `calls` calls, preparing their state outside the timed part."""
         if self._setup is None:
             clock.start()
             result = self._loop(calls)
+            self.settle(result)
             return clock.stop(), result
         begun = time.perf_counter_ns()
         states = [self._setup() for _ in repeat(None, calls)]
         self.setup_ns = (time.perf_counter_ns() - begun) / calls
         clock.start()
         result = self._over_states(states)
+        self.settle(result)
         return clock.stop(), result
 
     def _over_states(self, states: Sequence[Any]) -> Any:

@@ -66,6 +66,7 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         cores=max(1, min(several, cores)),
         abreast=mode is Mode.CONCURRENT and _may_go_on(seen, pairs),
         wall=spec.waits,
+        hosted=seen.hosted and several == 1 and not _waits(seen, spec),
         exact=bool(seen.rounds),
         imports=spec.imports,
         first_call=spec.first_call,
@@ -90,11 +91,15 @@ def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
         return Mode.CONCURRENT if _may_share_cores(seen, spec, cores) else Mode.LIVE
     if seen.processes > 1 and not seen.rounds:  # to find a job's processes takes a call more
         return Mode.LIVE
-    waits = spec.waits or seen.cpu_share < WAITS_SHARE
+    alone = not several and not seen.accelerated  # of a device, each side would wait for the other
     # Unpinned, two busy processes would sit on two cores and not share their luck.
-    if seen.call_ns > LONG_CALL_NS and cores and not waits and not several:
+    if seen.call_ns > LONG_CALL_NS and cores and alone and not _waits(seen, spec):
         return Mode.CONCURRENT
     return Mode.SLICED
+
+
+def _waits(seen: Scouted, spec: Spec) -> bool:
+    return spec.waits or seen.cpu_share < WAITS_SHARE
 
 
 def _may_go_on(seen: Scouted, pairs: int) -> bool:
@@ -124,7 +129,8 @@ def _warmup(seen: Scouted, spec: Spec) -> int:
         return spec.warmup
     cold = seen.first_ns > COLD_START * seen.call_ns
     # The processes of a job may be made in its first call.
-    return 1 if cold or seen.processes > 1 or seen.call_ns < LONG_WARMUP_NS else 0
+    begins = seen.processes > 1 or seen.hosted or seen.accelerated  # as pools and devices do
+    return 1 if cold or begins or seen.call_ns < LONG_WARMUP_NS else 0
 
 
 def _near_divisor(rounds: int, wanted: float) -> int:

@@ -5,13 +5,13 @@ import random
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, own_time, wall_time
 from pytest_rlperf.measure.job_clock import JobClock
 from pytest_rlperf.measure.layout import BEFORE_TEST, scatter, stir
@@ -51,18 +51,6 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 
 Importer = Callable[[Sequence[str], float], float]
 """Of names, within so many seconds: how long they take to be imported."""
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """What the controller wants of one test in one block."""
-
-    nodeid: str
-    plan: Plan | None  # None: scout
-    seed: int
-    deadline_s: float
-    cores: tuple[int, ...]
-    probe: Probe | None = None  # look at its memory instead
 
 
 class Player:
@@ -238,8 +226,9 @@ class Player:
             return self._clock
         if plan.mode is Mode.LIVE:
             return JobClock(pin_job(assignment.cores, calls.once))
-        # Chosen for calls that compute; the other side has the rest of the wall time.
-        self._clock.cpu_bound = plan.mode is Mode.CONCURRENT
+        # Chosen for calls that compute; others have the rest of the wall time.
+        self._clock.cpu_bound = plan.mode is Mode.CONCURRENT or plan.hosted
+        self._clock.hosted = plan.hosted
         return self._clock
 
     def _slices(

@@ -10,10 +10,11 @@ from typing import Any
 
 from pytest_rlperf.errors import PartnerGone
 from pytest_rlperf.launch.channel import Channel, ChannelClosed
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.clock import Clock, Elapsed, SystemClock, summed
 from pytest_rlperf.measure.kernels import Kernel, make_kernels
 from pytest_rlperf.measure.pinning import core_of_rank, pin
-from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.player import Player
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import Job
 from pytest_rlperf.model.plan import Plan

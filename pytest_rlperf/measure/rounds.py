@@ -6,6 +6,7 @@ from typing import Any
 
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.measure.clock import Clock, Elapsed, summed
+from pytest_rlperf.measure.devices import Settling
 from pytest_rlperf.measure.loop import make_loop
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
@@ -46,6 +47,7 @@ class Rounds:
         self.rounds, self.iterations, self.warmup = rounds, iterations, warmup
         self.setup_ns = 0.0  # wall time of setup and teardown a call, as seen in the last slice
         self.times_ns: list[float] = []  # of a call, one a round after the warm-up
+        self.settle = Settling()
         self._func = func
         self._fixed: Arguments = (args, kwargs or {})
         self._setup = setup
@@ -63,7 +65,7 @@ class Rounds:
         return not self.has_setup
 
     def facts(self) -> Mapping[str, Any]:
-        return {}
+        return self.settle.facts()
 
     def once(self) -> Any:
         """One round that is not judged."""
@@ -96,6 +98,7 @@ class Rounds:
         self._count(calls // self.iterations)
         clock.start()
         self._result = self._loop(calls)
+        self.settle(self._result)
         return clock.stop()
 
     def _one_by_one(self, rounds: int, clock: Clock) -> Elapsed:
@@ -116,6 +119,7 @@ class Rounds:
             func = self._func
             clock.start()
             self._result = func(*args, **kwargs)
+        self.settle(self._result)
         elapsed = clock.stop()
         self._tear_down(args, kwargs)
         return elapsed

@@ -9,7 +9,7 @@ from pytest_rlperf.measure.clock import Clock, Elapsed
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.planning import MOST_CALLS, SETUP_CALLS_MAX
 from pytest_rlperf.measure.rounds import Rounds
-from pytest_rlperf.measure.witnesses import ended_children_cpu
+from pytest_rlperf.measure.witnesses import ended_children_cpu, threads_delay_ns
 
 ENOUGH_NS = 10_000_000
 ENOUGH_SETUP_NS = 50_000_000
@@ -37,9 +37,13 @@ def scout(calls: Calls | Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
         seen, result = _look_at_rounds(calls, clock)
     else:
         seen, result = _look(calls, clock, begun)
+    device = calls.settle.seen()
+    if device["hosted"] and isinstance(calls, Calls):
+        seen["cpu_share"] = _wanted_share(calls)
     seconds = time.perf_counter() - begun
     busy = {"processes": 1 + _busy(before, _children_cpu(), seconds)}
-    return seen | busy | {"has_setup": calls.has_setup, "setup_ns": calls.setup_ns}, result
+    state = {"has_setup": calls.has_setup, "setup_ns": calls.setup_ns}
+    return seen | busy | state | device, result
 
 
 def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], Any]:
@@ -97,6 +101,16 @@ def _times(first_ns: int, elapsed: Elapsed, calls: int, **counted: int) -> dict[
         "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
         **counted,
     }
+
+
+def _wanted_share(calls: Calls) -> float:
+    """Of the time, how much the threads of this process had a core or waited for one: those that
+    compute are not those that the clock is read in."""
+    begun, cpu, delay = time.perf_counter_ns(), time.process_time_ns(), threads_delay_ns()
+    while (wall := time.perf_counter_ns() - begun) < ENOUGH_NS:
+        calls.once()
+    wanted = time.process_time_ns() - cpu + threads_delay_ns() - delay
+    return min(1.0, wanted / wall)
 
 
 def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> int:

@@ -1,9 +1,11 @@
 """Facts beside a measurement that tell what the machine did meanwhile."""
 
 import sys
+from contextlib import suppress
 from pathlib import Path
 
 PROC_STAT = Path("/proc/stat")
+PROC_TASKS = Path("/proc/self/task")
 
 
 def involuntary_switches() -> int:
@@ -24,6 +26,17 @@ def times_blocked() -> int:
     import resource
 
     return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+
+
+def threads_delay_ns() -> int:
+    """How long all threads of this process waited for a core so far; 0 where the platform does not
+    say.
+    """
+    found = 0
+    for path in PROC_TASKS.glob("*/schedstat"):
+        with suppress(OSError, ValueError, IndexError):  # it may have ended meanwhile
+            found += int(path.read_text().split()[1])
+    return found
 
 
 def ended_children_cpu() -> float:

@@ -24,11 +24,12 @@ from pytest_rlperf.launch.imports import (
     install_tree_finder,
     tree_modules,
 )
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.benchmark_fixture import adopt_benchmark
 from pytest_rlperf.measure.clock import Clock, SystemClock
 from pytest_rlperf.measure.import_time import import_ns
 from pytest_rlperf.measure.pinning import pin
-from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.player import Player
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.model.job import Job
 from pytest_rlperf.model.memory import Probe

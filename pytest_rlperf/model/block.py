@@ -26,6 +26,14 @@ class RankFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class DeviceFacts:
+    """Of what goes on computing after a call has returned."""
+
+    name: str
+    utilisation: float | None  # share of the slices, or of the last of them, that it was busy
+
+
+@dataclass(frozen=True, slots=True)
 class SideBlock:
     """One side's slices of one benchmark in one block.
 
@@ -42,6 +50,7 @@ class SideBlock:
     ranks: RankFacts | None = None  # None: it is no MPI job
     starts_ns: Mapping[str, float] = field(default_factory=dict)  # of its fresh process, by metric
     phases: Mapping[str, float] = field(default_factory=dict)  # share of the time, by name
+    device: DeviceFacts | None = None  # None: it computes in the thread that is timed
 
     def __post_init__(self) -> None:
         if not self.own_ns or min(self.own_ns) <= 0:

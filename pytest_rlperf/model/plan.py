@@ -29,6 +29,8 @@ class Scouted:
     iterations: int = 1  # calls a round
     warmup: int = 0  # untimed rounds before the others
     exchanges: int | None = None  # calls of the communicator in a call; None: it is no MPI test
+    hosted: bool = False  # other threads of its process compute what it returns
+    accelerated: bool = False  # and here a device besides the cores does
 
     def worst(self, other: Self) -> Self:
         """Of two sides, what a plan for both has to reckon with."""
@@ -43,6 +45,8 @@ class Scouted:
             iterations=max(self.iterations, other.iterations),
             warmup=max(self.warmup, other.warmup),
             exchanges=_most(self.exchanges, other.exchanges),
+            hosted=self.hosted or other.hosted,
+            accelerated=self.accelerated or other.accelerated,
         )
 
 
@@ -62,6 +66,7 @@ class Plan:
     cores: int = 1
     abreast: bool = False  # concurrent sides do not meet between slices
     wall: bool = False  # judge wall time as it is, waiting for a core included
+    hosted: bool = False  # judge CPU time of all threads: the calling one waits for others
     exact: bool = False  # the test counts its calls: there must be neither more nor fewer
     imports: tuple[str, ...] = ()  # modules to be imported in a process of their own
     first_call: bool = False  # the first untimed call is timed after all, on its own

@@ -24,6 +24,7 @@ def _as_dict(block: Block) -> dict[str, Any]:
 def _side(side: SideBlock) -> dict[str, Any]:
     """Times are those of all slices together."""
     ranks = {} if side.ranks is None else {"ranks": asdict(side.ranks)}
+    device = {} if side.device is None else {"device": asdict(side.device)}
     return {
         "slices": len(side.own_ns),
         "calls": side.calls,
@@ -32,4 +33,5 @@ def _side(side: SideBlock) -> dict[str, Any]:
         "cpu_ns": sum(side.cpu_ns),
         "preempted": side.preempted,
         **ranks,
+        **device,
     }

@@ -2,7 +2,7 @@
 
 import statistics
 
-from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.block import Block, DeviceFacts
 from pytest_rlperf.model.result import TestResult
 
 COLD_NS = 1e8
@@ -23,6 +23,15 @@ def witnesses(test: TestResult) -> dict[str, float]:
         base = sum(sum(b.base.cpu_ns) for b in with_base if b.base is not None)
         found["cpu_change"] = head / base - 1 if base else 0.0
     return found
+
+
+def device_used(test: TestResult) -> DeviceFacts | None:
+    """Head's, as busy as in the median block; None: the call itself computes."""
+    found = [block.head.device for block in test.blocks if block.head.device is not None]
+    if not found:
+        return None
+    told = [each.utilisation for each in found if each.utilisation is not None]
+    return DeviceFacts(found[-1].name, statistics.median(told) if told else None)
 
 
 def _preempted_per_s(blocks: tuple[Block, ...]) -> float:

@@ -12,7 +12,7 @@ from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.verdict import Verdict
 from pytest_rlperf.report.block_export import blocks_as_dicts
 from pytest_rlperf.report.drift import drift_as_dict
-from pytest_rlperf.report.evidence import witnesses
+from pytest_rlperf.report.evidence import device_used, witnesses
 from pytest_rlperf.report.extras import extra_metric
 from pytest_rlperf.report.kpis import kpis_as_dicts
 from pytest_rlperf.report.memory_export import memory_as_dict, memory_metrics
@@ -61,6 +61,7 @@ def _test(test: TestResult) -> dict[str, Any]:
         "source_hash": test.source_hash,
         "work": dict(test.blocks[-1].head.work) if test.blocks else {},
         "witnesses": witnesses(test),
+        "device": None if (device := device_used(test)) is None else asdict(device),
         "repeat_command": test.repeat_command,
         "first_call_ns": test.first_call_ns,
         "plan": test.plan.as_dict() if test.plan else None,

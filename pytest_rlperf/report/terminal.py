@@ -9,7 +9,7 @@ from pytest_rlperf.model.result import RunResult, TestResult, Vanished
 from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome, Severity
 from pytest_rlperf.report.columns import Rows, aligned
 from pytest_rlperf.report.drift import render_drift
-from pytest_rlperf.report.evidence import is_cold, witnesses
+from pytest_rlperf.report.evidence import device_used, is_cold, witnesses
 from pytest_rlperf.report.extras import render_extra_failures
 from pytest_rlperf.report.intervals import render_interval
 from pytest_rlperf.report.memory import render_memory_failure
@@ -183,4 +183,7 @@ def render_witnesses(test: TestResult) -> str:
     ]
     if "cpu_change" in found:
         parts.insert(0, f"CPU time {format_percent(found['cpu_change'])}")
+    if device := device_used(test):
+        busy = "" if device.utilisation is None else f" ({100 * device.utilisation:.0f} % busy)"
+        parts.append(f"computed by {device.name}{busy}")
     return ", ".join(parts)

@@ -10,7 +10,14 @@ from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.kernel_plan import with_kernels
-from pytest_rlperf.model.block import Block, LogRatios, RankFacts, Reference, SideBlock
+from pytest_rlperf.model.block import (
+    Block,
+    DeviceFacts,
+    LogRatios,
+    RankFacts,
+    Reference,
+    SideBlock,
+)
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 
@@ -223,8 +230,20 @@ def side_block(facts: Facts, plan: Plan) -> SideBlock:
         ranks=_ranks(facts.get("ranks")),
         starts_ns=facts.get("starts_ns", {}),
         phases=facts.get("phases", {}),
+        device=_device(facts, plan),
     )
 
 
 def _ranks(facts: Facts | None) -> RankFacts | None:
     return None if facts is None else RankFacts(**{name: tuple(v) for name, v in facts.items()})
+
+
+def _device(facts: Facts, plan: Plan) -> DeviceFacts | None:
+    device = facts.get("device")
+    if device is None:
+        return None
+    if not device["on_host"]:
+        return DeviceFacts(device["name"], device["utilisation"])
+    # CPU time tells how busy the cores were.
+    busy = sum(facts["cpu_ns"]) / (plan.cores * max(1, sum(facts["wall_ns"])))
+    return DeviceFacts(device["name"], min(1.0, busy))

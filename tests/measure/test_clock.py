@@ -164,3 +164,15 @@ def test_the_real_clock_sees_time_pass_and_no_more_cpu_time_than_there_is():
     assert elapsed.wall_ns > 0
     assert elapsed.cpu_ns >= 0
     assert elapsed.delay_ns >= 0
+
+
+@pytest.mark.usefixtures("blocked")
+def test_where_other_threads_compute_cpu_time_of_all_of_them_counts(
+    wall: deque[int], delays: deque[int]
+):
+    wall.extend([1_000, 1_100])
+    delays.extend([70, 70, 90, 90])
+    clock = SystemClock()
+    clock.hosted = True
+    clock.start()
+    assert clock.stop() == Elapsed(wall_ns=100, cpu_ns=60, delay_ns=40)

@@ -13,9 +13,10 @@ import pytest
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import scout, turns
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.clock import Elapsed
 from pytest_rlperf.measure.loop import Calls
-from pytest_rlperf.measure.player import Assignment, Player, own_ns
+from pytest_rlperf.measure.player import Player, own_ns
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.measure.work import counts
 from pytest_rlperf.model.job import BASE, HEAD

@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.launch.channel import Channel
 from pytest_rlperf.measure import player as player_module
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.clock import Elapsed, SystemClock
 from pytest_rlperf.measure.loop import Calls
-from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.player import Player
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.slowed import (
     LEAST_COMPUTED_NS,

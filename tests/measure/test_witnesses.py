@@ -13,6 +13,7 @@ from pytest_rlperf.measure.witnesses import (
     ended_children_cpu,
     involuntary_switches,
     steal_share,
+    threads_delay_ns,
 )
 
 STAT = """\
@@ -86,3 +87,13 @@ def test_windows_says_neither(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "platform", "win32")
     assert involuntary_switches() == 0
     assert ended_children_cpu() == 0
+
+
+def test_the_waiting_of_all_threads_is_summed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for number, text in (("1", "5 70 2"), ("2", "5 30 2"), ("3", "gone")):
+        (tmp_path / number).mkdir()
+        (tmp_path / number / "schedstat").write_text(text)
+    monkeypatch.setattr(witnesses, "PROC_TASKS", tmp_path)
+    assert threads_delay_ns() == 100
+    monkeypatch.setattr(witnesses, "PROC_TASKS", tmp_path / "missing")
+    assert threads_delay_ns() == 0

@@ -57,6 +57,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "nodeid": "test_a.py::test_a",
         "category": "agents",
         "metadata": {"env": "Chain"},
+        "device": None,
         "outcome": "regressed",
         "failure": None,
         "skipped": None,

@@ -47,6 +47,7 @@ class RankCalls(Calls):
     def facts(self) -> Mapping[str, Any]:
         """Asked for after the last slice, by all ranks."""
         return {
+            **super().facts(),
             **({"exchange_ns": self._exchange_ns} if self._watched else {}),
             "communication": self._communication(),
             "peak_bytes": own_peak_bytes(),

@@ -3,12 +3,13 @@
 from typing import Any
 
 from pytest_rlperf.launch.channel import Channel
+from pytest_rlperf.measure.assignment import Assignment
 from pytest_rlperf.measure.clock import Clock
 from pytest_rlperf.measure.loop import Calls
 from pytest_rlperf.measure.mpi.rank_calls import RankCalls
 from pytest_rlperf.measure.mpi.rank_clock import RankClock
 from pytest_rlperf.measure.mpi.rank_scout import scout_ranks
-from pytest_rlperf.measure.player import Assignment, Player
+from pytest_rlperf.measure.player import Player
 from pytest_rlperf.measure.rounds import Rounds
 from pytest_rlperf.measure.turns import Baton
 from pytest_rlperf.measure.work import Work, counts

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_rlperf.model.block import Block, RankFacts, SideBlock
+from pytest_rlperf.model.block import Block, DeviceFacts, RankFacts, SideBlock
 from pytest_rlperf.model.drift import Drift, SideDrift
 from pytest_rlperf.model.extra import EXPONENT, FIRST_CALL, IMPORT_TIME, ExtraMetric
 from pytest_rlperf.model.phase import PhaseResult
@@ -80,7 +80,7 @@ def _block(row: Row, work: Row) -> Block:
 
 
 def _side(row: Row, work: Row) -> SideBlock:
-    ranks = row.get("ranks")
+    ranks, device = row.get("ranks"), row.get("device")
     own, wall, cpu = (
         equal_parts(row[name], row["slices"]) for name in ("own_ns", "wall_ns", "cpu_ns")
     )
@@ -92,6 +92,7 @@ def _side(row: Row, work: Row) -> SideBlock:
         work=work,
         preempted=row["preempted"],
         ranks=None if ranks is None else RankFacts(**{k: tuple(v) for k, v in ranks.items()}),
+        device=None if device is None else DeviceFacts(**device),
     )
 
 
