@@ -33,16 +33,13 @@ class Shape(NamedTuple):
     act_size: int = 0
     act_low: tuple[float, ...] = ()
     act_high: tuple[float, ...] = ()
+    frame: tuple[int, ...] = ()  # height and width, where frames are seen and not rows of numbers
 
 
 def shape_of(env: ControlBatch) -> Shape:
-    if env.obs.dtype != np.float32:
-        raise SpaceError(
-            "these environments show frames, and the agents here learn from rows of numbers: "
-            "name an environment with those."
-        )
+    frame = env.obs.shape[1:] if env.obs.dtype == np.uint8 else ()
     low, high = (tuple(map(float, bound)) for bound in (env.act_low, env.act_high))
-    return Shape(env.n_envs, env.obs_size, env.n_actions, env.act_size, low, high)
+    return Shape(env.n_envs, env.obs_size, env.n_actions, env.act_size, low, high, frame)
 
 
 class Agent(Protocol):
@@ -73,8 +70,15 @@ class DeepAgent(ABC):
 
     name: ClassVar[str]
     settings_type: ClassVar[type[AgentSettings]]
+    backend: ClassVar[str] = "numpy"  # what its updates are computed with
+    sees_frames: ClassVar[bool] = False
 
     def __init__(self, shape: Shape, seed: int | None) -> None:
+        if bool(shape.frame) != self.sees_frames:
+            raise SpaceError(
+                f"these environments show {'frames' if shape.frame else 'rows of numbers'}, and "
+                f"{self.name} learns from the other: name an environment or an agent that fits."
+            )
         self.shape: Final = shape
         self.n_steps = 0
         # Streams of chance: one for actions, one for what is learned from.

@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Any, Final
 
 from rl_impls.agents.agent import DeepAgent, Shape
-from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.ppo import PPO, PPOSettings
-from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
-from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.dqn import DQN
+from rl_impls.agents.frameworks import framework_type
+from rl_impls.agents.ppo import PPO
+from rl_impls.agents.qr_dqn import QRDQN
+from rl_impls.agents.sac import SAC
 from rl_impls.agents.settings import AgentSettings
 from rl_impls.errors import SettingError
 
 AGENTS: Final[dict[str, type[DeepAgent]]] = {kind.name: kind for kind in (DQN, QRDQN, PPO, SAC)}
 
 
-def make_agent(shape: Shape, settings: AgentSettings, *, seed: int | None = None) -> DeepAgent:
-    """The agent that these settings belong to."""
-    match settings:
-        case QRDQNSettings():
-            return QRDQN(shape, settings, seed=seed)
-        case DQNSettings():
-            return DQN(shape, settings, seed=seed)
-        case PPOSettings():
-            return PPO(shape, settings, seed=seed)
-        case SACSettings():
-            return SAC(shape, settings, seed=seed)
-        case _:
-            raise SettingError(f"no agent takes {type(settings).__name__}: choose an agent's own.")
+def agent_type(name: str, backend: str = "numpy") -> type[DeepAgent]:
+    return AGENTS[name] if backend == "numpy" else framework_type(name, backend)
+
+
+def make_agent(
+    shape: Shape, settings: AgentSettings, *, seed: int | None = None, backend: str = "numpy"
+) -> DeepAgent:
+    """The agent that these settings belong to, with its updates computed as told."""
+    names = {kind.settings_type: kind.name for kind in AGENTS.values()}
+    if type(settings) not in names:
+        raise SettingError(f"no agent takes {type(settings).__name__}: choose an agent's own.")
+    # Each agent's constructor takes settings of its own type.
+    make: Any = agent_type(names[type(settings)], backend)
+    made: DeepAgent = make(shape, settings, seed=seed)
+    return made

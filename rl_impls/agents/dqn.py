@@ -28,7 +28,7 @@ from rl_impls.agents.storing import store
 from rl_impls.envs.control.step import Observations, Step
 from rl_impls.nets.gradients import clip_by_norm
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam
+from rl_impls.nets.optimisers import Adam, Optimiser
 from rl_impls.replay.transitions import Transitions
 from rl_impls.replay.uniform import UniformReplay
 from rl_impls.schedules import Linear
@@ -116,7 +116,7 @@ class DQN(DeepAgent):
         self.replay: Final = UniformReplay(
             self.settings.buffer, shape.obs_size, batch_size=self.settings.batch, seed=replay_seed
         )
-        self._adam: Final = Adam(self.net.params, self.net.grads, rate=self.settings.learning_rate)
+        self._adam: Final = self._optimiser()
         self._epsilon: Final = Linear(
             self.settings.epsilon_start, self.settings.epsilon_end, self.settings.epsilon_over,
             "step",
@@ -130,6 +130,14 @@ class DQN(DeepAgent):
 
     def _n_outputs(self) -> int:
         return self.shape.n_actions
+
+    def _optimiser(self) -> Optimiser:
+        return Adam(self.net.params, self.net.grads, rate=self.settings.learning_rate)
+
+    @classmethod
+    def acting_type(cls) -> type[DQN]:
+        """What a process makes that only acts by these weights."""
+        return cls
 
     @property
     def settings_used(self) -> AgentSettings:
@@ -172,19 +180,27 @@ class DQN(DeepAgent):
             for _ in range(n_times * settings.n_updates):
                 self.update()
         if now // settings.target_every > before // settings.target_every:
-            self.target.params[:] = self.net.params
+            self._follow()
 
     def update(self) -> None:
         """One step of the optimiser, by a batch from the replay."""
         self._batch = self.replay.sample()
-        self.loss = self._differentiate(self._batch)
+        self._improve(self._batch)
+
+    def rehearse(self) -> None:
+        self.update()
+
+    def _improve(self, batch: Transitions) -> None:
+        assert isinstance(self._adam, Adam)
+        self.loss = self._differentiate(batch)
         self._require_finite(loss=self.loss)
         self.net.backward(self._grad)
         self._require_finite(gradient=clip_by_norm(self.net.grads, self.settings.max_norm))
         self._adam.step()
 
-    def rehearse(self) -> None:
-        self.update()
+    def _follow(self) -> None:
+        """The slower copy becomes what the network is now."""
+        self.target.params[:] = self.net.params
 
     def _differentiate(self, batch: Transitions) -> float:
         """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""

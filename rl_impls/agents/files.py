@@ -100,8 +100,8 @@ def _restored(
     from rl_impls.agents.agent import Shape, under
 
     shape = dict(header["shape"])
-    for bound in ("act_low", "act_high"):
-        shape[bound] = tuple(shape[bound])
+    for name, value in shape.items():
+        shape[name] = tuple(value) if isinstance(value, list) else value
     settings = kind.settings_type.from_data(header["settings"])
     make: Any = kind  # each agent's constructor takes settings of its own type
     agent: Kind = make(Shape(**shape), settings, seed=0)

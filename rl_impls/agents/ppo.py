@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Final
 
@@ -34,10 +34,11 @@ from rl_impls.agents.together import clip_together
 from rl_impls.envs.control.step import Observations, Step
 from rl_impls.errors import SettingError
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam
+from rl_impls.nets.optimisers import Adam, Optimiser
 from rl_impls.schedules import Constant, Linear, Rate
 
 ACTING, SHUFFLING = range(2)  # streams of chance
+ADAM_EPS: Final = 1e-5
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +113,12 @@ class PPO(DeepAgent):
         self.critic = MLP(
             [*sizes, 1], activation="tanh", init="xavier_uniform", max_batch=room, seed=critic_seed
         )
-        self._optimisers = [
-            Adam(net.params, net.grads, rate=self.settings.rate(), eps=1e-5)
+        self._optimisers = self._make_optimisers()
+
+    def _make_optimisers(self) -> Sequence[Optimiser]:
+        """The actor's and the critic's."""
+        return [
+            Adam(net.params, net.grads, rate=self.settings.rate(), eps=ADAM_EPS)
             for net in (self.actor, self.critic)
         ]
 
@@ -153,11 +158,19 @@ class PPO(DeepAgent):
     def learn(self, next_obs: Observations) -> None:
         """A round of updates from the whole rollout, which `next_obs` follows."""
         self._judge_rollout(next_obs)
+        self._improve()
+
+    def _improve(self) -> None:
         size = self.settings.minibatch
+        for order in self._orders():
+            for start in range(0, len(order), size):
+                self._update(order[start : start + size])
+
+    def _orders(self) -> Iterator[Array]:
+        """Of the rows, one an epoch; the next one overwrites it."""
         for _ in range(self.settings.n_epochs):
             shuffle(self._order, self._chance, SHUFFLING)
-            for start in range(0, len(self._order), size):
-                self._update(self._order[start : start + size])
+            yield self._order
 
     def rehearse(self) -> None:
         self.learn(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
@@ -194,6 +207,7 @@ class PPO(DeepAgent):
         gradient = clip_together((self.actor.grads, self.critic.grads), settings.max_norm)
         self._require_finite(gradient=gradient)
         for optimiser in self._optimisers:
+            assert isinstance(optimiser, Adam)
             optimiser.step()
 
     def parameters(self) -> list[Array]:

@@ -22,6 +22,9 @@ RUNTIMES: Final = ("serial", "parallel", "actor-learner", *MPI)
 # The other deep agents learn from what they just did themselves, or from continuous actions.
 FROM_ACTORS: Final = ("dqn", "qr-dqn")
 PRESETS: Final = ("original", "optimised")
+# The others' updates are compiled code of this package alone.
+ON_FRAMEWORKS: Final = ("dqn", "ppo")
+BACKENDS: Final = ("numpy", "torch", "jax")
 COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
@@ -43,6 +46,10 @@ def runtime(text: str) -> str:
 
 def compression(text: str) -> str:
     return _one_of(text, COMPRESSIONS, "compression")
+
+
+def backend(text: str) -> str:
+    return _one_of(text, BACKENDS, "back end")
 
 
 def preset(text: str) -> str:

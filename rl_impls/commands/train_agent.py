@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 
 from rl_impls.agents.agent import Agent, DeepAgent, shape_of
-from rl_impls.agents.by_name import AGENTS, make_agent
+from rl_impls.agents.by_name import agent_type, make_agent
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.presets import preset_for
@@ -84,8 +84,11 @@ def train(arguments: Namespace) -> Result:
 def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) -> DeepAgent:
     """A new one, or the saved one, with its environments and its best so far."""
     if not arguments.resume:
-        return make_agent(shape_of(env), _settings(arguments), seed=arguments.seed)
-    agent = AGENTS[arguments.agent].load(arguments.save, env, checkpoint)
+        return make_agent(
+            shape_of(env), _settings(arguments), seed=arguments.seed, backend=arguments.backend
+        )
+    kind = agent_type(arguments.agent, arguments.backend)
+    agent = kind.load(arguments.save, env, checkpoint)
     check_fits(agent, env)
     if agent.n_steps >= arguments.steps:
         raise SettingError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,16 @@ from rl_impls.nets.ops import fastest
 from rl_impls.schedules import Constant, Rate
 
 State = dict[str, NDArray[Any]]
+
+
+class Optimiser(Protocol):
+    """What an agent asks of one, whatever its steps are computed with."""
+
+    n_steps: int
+
+    def state(self) -> State: ...
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None: ...
 
 
 class SGD:
@@ -92,10 +102,7 @@ class Adam:
     def step(self) -> None:
         rate = self.rate.at(self.n_steps)
         self.n_steps += 1
-        beta_1, beta_2 = self.betas
-        # The corrections belong to the step, not to each parameter.
-        self._constants[4] = rate / (1.0 - beta_1**self.n_steps)
-        self._constants[5] = 1.0 / math.sqrt(1.0 - beta_2**self.n_steps)
+        self._constants[4:6] = corrections(rate, self.n_steps, self.betas)
         self._step(self._params, self._grads, self._mean, self._square, self._constants)
 
     def state(self) -> State:
@@ -108,6 +115,11 @@ class Adam:
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         _restore(state, mean=self._mean, square=self._square)
         self.n_steps = int(state["n_steps"])
+
+
+def corrections(rate: float, t: int, betas: tuple[float, float]) -> tuple[float, float]:
+    """rate / (1 - beta_1**t) and 1 / sqrt(1 - beta_2**t): of a step, not of each parameter."""
+    return rate / (1.0 - betas[0] ** t), 1.0 / math.sqrt(1.0 - betas[1] ** t)
 
 
 def _rate(rate: Rate | float) -> Rate:

@@ -130,7 +130,7 @@ def _jobs(
     return [
         Job(
             number=number,
-            kind=type(agent),
+            kind=agent.acting_type(),
             shape=agent.shape,
             settings=agent.settings,
             agent_seed=seeds[2 * number],

@@ -116,7 +116,7 @@ class Save:
 
 def _compile(agent: DeepAgent, env: ControlBatch) -> None:
     """Let a twin act and learn: neither the agent nor its environments notice."""
-    twin = make_agent(agent.shape, agent.settings_used, seed=0)
+    twin = make_agent(agent.shape, agent.settings_used, seed=0, backend=agent.backend)
     actions = twin.act(env.obs)
     if isinstance(env, CompiledBatch):
         snapshot = env.snapshot()

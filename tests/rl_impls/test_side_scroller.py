@@ -9,6 +9,7 @@ from gymnasium.utils.env_checker import check_env
 
 import rl_impls.envs  # noqa: F401
 from rl_impls.agents.agent import shape_of
+from rl_impls.agents.dqn import DQN
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.side_scroller import (
     BLOCK_HEIGHT,
@@ -172,5 +173,7 @@ def test_its_frames_take_a_quarter_of_what_they_would_as_float32():
 
 
 def test_an_agent_for_rows_of_numbers_is_told_that_these_are_frames():
-    with pytest.raises(SpaceError, match="frames"):
-        shape_of(make_batch(NAME, 1))
+    shape = shape_of(make_batch(NAME, 1))
+    assert shape.frame == (SIDE, SIDE)
+    with pytest.raises(SpaceError, match="show frames, and dqn learns from the other"):
+        DQN(shape)

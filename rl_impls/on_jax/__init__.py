@@ -1,0 +1,1 @@
+"""Agents whose updates JAX compiles; see `agents.frameworks`."""
