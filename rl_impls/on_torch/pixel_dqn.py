@@ -1,0 +1,235 @@
+"""DQN that learns from frames: a convolutional network, large batches in parts, mixed precision."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import numpy as np
+import torch
+
+from rl_impls.agents.agent import (
+    Array,
+    DeepAgent,
+    Shape,
+    State,
+    require_numbered,
+    seeds_of,
+    take_over,
+    under,
+    with_prefix,
+)
+from rl_impls.agents.choices import epsilon_greedy
+from rl_impls.agents.dqn import ACTING, DQNSettings
+from rl_impls.agents.settings import AgentSettings, at_least
+from rl_impls.envs.control.step import Step
+from rl_impls.errors import SettingError
+from rl_impls.on_torch.adam import FlatAdam
+from rl_impls.on_torch.computing import Computing
+from rl_impls.on_torch.conv import ConvQ, flattened, on_host
+from rl_impls.on_torch.descent import Descent
+from rl_impls.on_torch.device import sent, spread
+from rl_impls.on_torch.losses import QBatch, q_loss
+from rl_impls.on_torch.stacks import Frames, Stacks
+from rl_impls.replay.frames import FrameReplay, FrameTransitions
+from rl_impls.schedules import Linear
+
+
+@dataclass(frozen=True, slots=True)
+class PixelSettings(DQNSettings):
+    """An update has the gradient of `accumulate` times `batch` rows, and the memory of `batch`:
+    4 times 512 learns as from 2048."""
+
+    hidden: tuple[int, ...] = (512,)
+    buffer: int = 50_000  # frames
+    batch: int = 32
+    accumulate: int = 1
+    stack: int = 4
+    target_every: int = 1000
+    huber: float = 1.0
+
+    def check(self) -> None:
+        DQNSettings.check(self)
+        at_least(1, accumulate=self.accumulate, stack=self.stack)
+        if len(self.hidden) != 1:
+            raise SettingError("behind the convolutions there is 1 hidden layer: name its width.")
+
+
+class PixelDQN(DeepAgent):
+    """Of one environment. Its replay is not saved with it: frames are many."""
+
+    name: ClassVar[str] = "pixel-dqn"
+    settings_type: ClassVar[type[AgentSettings]] = PixelSettings
+    backend: ClassVar[str] = "torch"
+    sees_frames: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        shape: Shape,
+        settings: PixelSettings | None = None,
+        *,
+        seed: int | None = None,
+        computing: Computing | None = None,
+    ) -> None:
+        require_numbered("DQN", shape)
+        if shape.n_envs != 1:
+            raise SettingError(f"frames are kept of 1 environment, and not of {shape.n_envs}.")
+        super().__init__(shape, seed)
+        self.settings: Final = settings or PixelSettings()
+        self.loss = 0.0  # of the last update
+        self._computing: Final = computing or Computing()
+        self._device: Final = self._computing.place
+        net_seed, replay_seed = seeds_of(seed, 2)
+        self.net: Final = self._network(net_seed)
+        self.target: Final = self._network(net_seed)
+        self._flat, self._target_flat = flattened(self.net), flattened(self.target)
+        self.replay: Final = FrameReplay(
+            self.settings.buffer, shape.frame, stack=self.settings.stack,
+            batch_size=self.settings.batch, seed=replay_seed,
+        )  # fmt: skip
+        self._adam: Final = FlatAdam(list(self.net.parameters()), self.settings.learning_rate)
+        self._descent: Final = Descent(
+            [self._adam], self._computing, max_norm=self.settings.max_norm
+        )
+        self._loss: Final = self._make_loss()
+        self._epsilon: Final = Linear(
+            self.settings.epsilon_start, self.settings.epsilon_end, self.settings.epsilon_over,
+            "step",
+        )  # fmt: skip
+        self._stacks: Final = Stacks(1, self.settings.stack, shape.frame)
+        self._actions: Final = np.zeros(1, np.int64)
+
+    def _network(self, seed: int) -> ConvQ:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(seed)
+            made = ConvQ(
+                self.settings.stack, self.shape.frame, self.shape.n_actions, self.settings.hidden[0]
+            )
+        return made.to(self._device)
+
+    def _make_loss(self) -> Any:
+        nets = (spread(net, self._device) for net in (self.net, self.target))
+        loss = partial(
+            q_loss,
+            *nets,
+            discount=self.settings.discount,
+            huber=self.settings.huber,
+            double=self.settings.double,
+        )
+        return self._computing.ready(loss)
+
+    @property
+    def settings_used(self) -> AgentSettings:
+        return self.settings
+
+    @property
+    def updates_made(self) -> int:
+        return self._adam.n_steps
+
+    def values(self, stacks: Frames) -> Array:
+        """(n, n_actions), of stacks of frames."""
+        with torch.no_grad(), self._descent.precision():
+            return self.net(sent(stacks, self._device)).float().cpu().numpy()
+
+    def act(self, obs: Any) -> Array:
+        seen = self._stacks.push(obs)
+        epsilon = self._epsilon.at(self.n_steps)
+        epsilon_greedy(self.values(seen), self._chance, ACTING, epsilon, self._actions)
+        return self._actions
+
+    def greedy(self, obs: Any) -> Array:
+        """Of stacks, or of single frames, which then stand still; see `Playing`."""
+        stacks = obs if obs.ndim == 4 else np.repeat(obs[:, None], self.settings.stack, axis=1)
+        return self.values(np.ascontiguousarray(stacks)).argmax(axis=1)
+
+    def observe(self, step: Step) -> None:
+        frames: Any = step.obs_tm1
+        self.replay.add(
+            frames[0], int(self._actions[0]), float(step.r_t[0]), bool(step.terminated[0])
+        )
+        ended = step.terminated | step.truncated
+        if ended[0]:
+            last: Any = step.obs_t
+            self.replay.end(last[0])
+        self._stacks.end(ended)
+        self.n_steps += 1
+        if self.n_steps >= self.settings.learning_starts:
+            self._learn()
+
+    def _learn(self) -> None:
+        settings = self.settings
+        first = self.updates_made == 0
+        if self.n_steps % settings.update_every == 0:
+            if first:
+                self.follow()
+            for _ in range(settings.n_updates):
+                self.update()
+        if self.n_steps % settings.target_every == 0:
+            self.follow()
+
+    def update(self) -> None:
+        """One step of the optimiser, by as many batches from the replay as are accumulated."""
+        parts = self.settings.accumulate
+        self.improve(self.replay.sample() for _ in range(parts))
+
+    def improve(self, parts: Any) -> None:
+        """The same by these batches of equal size, each of them drawn when it is needed."""
+        share = 1.0 / self.settings.accumulate
+        losses = []
+        for part in parts:
+            with self._descent.precision():
+                loss = self._loss(self._there(part))
+            self._descent.add(loss, share)
+            losses.append(loss.detach())
+        gradient = self._descent.step()
+        self.loss = torch.stack(losses).mean().item()
+        self._require_finite(loss=self.loss, gradient=gradient.item())
+
+    def _there(self, batch: FrameTransitions) -> QBatch:
+        return QBatch(*(sent(array, self._device) for array in batch[:-1]))
+
+    def follow(self) -> None:
+        """Renew the statistics that frames are normalised by; the target becomes what the network
+        is then."""
+        self.net.renew(sent(self.replay.sample().obs_tm1, self._device))
+        self._target_flat.copy_(self._flat)
+
+    def rehearse(self) -> None:
+        self.update()
+
+    def parameters(self) -> list[Array]:
+        """One flat array, as a pipeline publishes it; on a GPU it is a copy."""
+        return [on_host(self._flat)]
+
+    def cut(self) -> None:
+        self._stacks.end(np.ones(1, np.bool_))
+
+    def state(self) -> State:
+        return {
+            **super().state(),
+            "net": on_host(self._flat).copy(),
+            "target": on_host(self._target_flat).copy(),
+            **with_prefix("adam", self._adam.state()),
+        }
+
+    def set_state(self, state: Mapping[str, Array]) -> None:
+        super().set_state(state)
+        for name, flat in (("net", self._flat), ("target", self._target_flat)):
+            there = on_host(flat).copy()
+            take_over(there, state[name], name)
+            flat.copy_(torch.from_numpy(there))
+        self._adam.set_state(under("adam", state))
+
+
+class Playing:
+    """An agent that plays many environments greedily, for `agents.evaluation`: it knows what it saw
+    of each since the beginning of its first episode, the only one that counts there."""
+
+    def __init__(self, agent: PixelDQN, n_envs: int) -> None:
+        self._agent: Final = agent
+        self._stacks: Final = Stacks(n_envs, agent.settings.stack, agent.shape.frame)
+
+    def greedy(self, obs: Any) -> Array:
+        return self._agent.greedy(self._stacks.push(obs))
