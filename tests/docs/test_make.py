@@ -31,5 +31,6 @@ def test_a_lock_pins_every_extra_that_the_tests_need(tmp_path: Path):
 
 def test_every_target_that_the_docs_name_is_in_the_list():
     listed = run_make("help")
-    for name in ("setup", "test", "perf", "lint", "docs", "lock", "test-extras", "learn", "peers"):
+    names = "setup", "test", "perf", "lint", "docs", "lock", "test-extras", "learn", "peers"
+    for name in (*names, "frameworks"):
         assert f"make {name} " in listed

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import argparse
 import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from pathlib import Path
 
+from tests.peers.command import parser
 from tests.peers.measured import Measured
 from tests.peers.records import read
 from tests.peers.rows import contestants
@@ -18,25 +17,9 @@ from tests.peers.table import render
 ROUNDS = 3
 
 
-def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(prog="python -m tests.peers", description=__doc__)
-    commands = root.add_subparsers(dest="command", required=True)
-    whole = commands.add_parser("run", help="everybody, round by round")
-    whole.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")
-    whole.add_argument("--rounds", type=int, default=ROUNDS)
-    whole.add_argument("--only", action="append", default=[], choices=contestants())
-    side = commands.add_parser("side", help="one contestant once, as a run starts it")
-    side.add_argument("name", choices=contestants())
-    side.add_argument("--seed", type=int, default=0)
-    for command in (whole, side):
-        command.add_argument("--sizes", choices=list(SIZES), default="full")
-    table = commands.add_parser("table", help="print the table as markdown")
-    table.add_argument("file", type=Path)
-    return root
-
-
 def main(argv: Sequence[str] | None = None) -> int:
-    options = parser().parse_args(argv)
+    accepts = parser("python -m tests.peers", __doc__, contestants(), SIZES, ROUNDS)
+    options = accepts.parse_args(argv)
     if options.command == "table":
         print(render(read(options.file)), end="")
     elif options.command == "side":

@@ -14,6 +14,7 @@ class Measured:
     mean_return: float | None = None  # of the best validated checkpoint
     share: float | None = None  # of the FLOP/s of a bare matrix product in the same process
     beside_per_s: float | None = None  # of the other side, where both are measured in one process
+    compile_s: float | None = None  # before the first call ends
 
 
 TURNS = 20

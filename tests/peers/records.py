@@ -13,7 +13,7 @@ from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versio
 
 # 1: first version.
 SCHEMA = 1
-LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3")
+LIBRARIES = ("numpy", "numba", "gymnasium", "torch", "stable-baselines3", "jax")
 
 
 @dataclass(frozen=True, slots=True)

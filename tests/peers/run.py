@@ -23,8 +23,11 @@ from tests.proof.facts import REPOSITORY
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def run(path: Path, n_rounds: int, sizes: str, only: Sequence[str] = ()) -> None:
-    names = [name for name in contestants() if not only or name in only]
+def run(
+    path: Path, n_rounds: int, sizes: str, only: Sequence[str] = (), module: str = "tests.peers"
+) -> None:
+    """`module` is that whose contestants these are."""
+    names = only or contestants()
     records = read(path) if path.exists() else []
     this = resumed(records, begun(datetime.now(UTC).isoformat(timespec="seconds"), sizes))
     done = {(record.round, record.contestant) for record in records if record.run == this}
@@ -32,7 +35,7 @@ def run(path: Path, n_rounds: int, sizes: str, only: Sequence[str] = ()) -> None
         for name in random.sample(names, len(names)):
             if (number, name) in done:
                 continue
-            record = Record(this, number, name, measured(name, sizes, number))
+            record = Record(this, number, name, measured(name, sizes, number, module))
             append(path, record)
             print(f"round {number + 1} of {n_rounds}: {name}: {record.measured}", flush=True)
 
@@ -49,14 +52,14 @@ def resumed(records: Sequence[Record], new: Run) -> Run:
     return new
 
 
-def argv(name: str, sizes: str, seed: int) -> list[str]:
-    words = [sys.executable, "-m", "tests.peers", "side", name]
+def argv(name: str, sizes: str, seed: int, module: str) -> list[str]:
+    words = [sys.executable, "-m", module, "side", name]
     return [*words, "--sizes", sizes, "--seed", str(seed)]
 
 
-def measured(name: str, sizes: str, seed: int) -> Measured:
+def measured(name: str, sizes: str, seed: int, module: str) -> Measured:
     ended = subprocess.run(
-        argv(name, sizes, seed),
+        argv(name, sizes, seed, module),
         cwd=REPOSITORY,
         env={**os.environ, **dict.fromkeys(ONE_THREAD, "1")},
         check=True,

@@ -20,14 +20,20 @@ Rounds = dict[int, dict[str, Measured]]
 def render(records: Sequence[Record]) -> str:
     if not records:
         return "Nothing was measured yet.\n"
+    last, rounds = last_rounds(records)
+    lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
+    lines += [line for row in ROWS if (line := line_of(row, rounds))]
+    return "\n".join([*lines, "", circumstances(last)]) + "\n"
+
+
+def last_rounds(records: Sequence[Record]) -> tuple[Run, Rounds]:
+    """Of the newest run, who was measured in each."""
     last = newest(records)
     rounds: Rounds = {}
     for record in records:
         if record.run == last:
             rounds.setdefault(record.round, {})[record.contestant] = record.measured
-    lines = [HEAD, "|---" * (HEAD.count("|") - 1) + "|"]
-    lines += [line for row in ROWS if (line := line_of(row, rounds))]
-    return "\n".join([*lines, "", circumstances(last)]) + "\n"
+    return last, rounds
 
 
 def line_of(row: Row, rounds: Rounds) -> str:

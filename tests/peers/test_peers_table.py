@@ -59,7 +59,7 @@ def test_an_unknown_schema_is_refused():
 def test_a_run_is_gone_on_with_where_nothing_but_its_date_differs(tmp_path, monkeypatch):
     made = []
 
-    def measured(name, sizes, seed):
+    def measured(name, sizes, seed, module):
         made.append((name, seed))
         return Measured(1.0)
 
