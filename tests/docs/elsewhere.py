@@ -109,6 +109,10 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train rl_impls/CartPole-v1 --agent qr-dqn --runtime actor-learner "
     "--actors 2 --steps 50000 --save agent.npz": f"{AGENTS}/test_train_pipeline.py::"
     "test_actors_train_an_agent_and_the_result_tells_of_them",
+    "python -m rl_impls train rl_impls/CartPole-v1 --agent ppo --backend jax --steps 100000": (
+        "tests/rl_impls/frameworks/test_backends.py::test_the_command_line_trains_with_them"
+    ),
+    "make frameworks": "tests/frameworks/test_frameworks_sides.py::test_a_side_runs",
     "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
     "python -m tests.perf.figures.presets 15": COMPARED_PRESETS,
     "make learn": "tests/learning/test_learning_run.py::"
