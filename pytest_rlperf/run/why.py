@@ -11,6 +11,7 @@ from pathlib import Path
 
 from pytest_rlperf.judge.blame import ProfiledPair, explain
 from pytest_rlperf.judge.lines import compare_lines
+from pytest_rlperf.judge.operators import compare_operators
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import error_line
 from pytest_rlperf.launch.revision import SHORT
@@ -113,7 +114,8 @@ class Profiler:
         sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
         ran = [function for pair in pairs for function in pair.head.functions]
         graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
-        return replace(with_sources(explanation, sources, ran), graph=graph)
+        explanation = with_sources(explanation, sources, ran)
+        return replace(explanation, graph=graph, operators=compare_operators(pairs))
 
     def _profile(self, played: Played, side: int) -> SideProfile:
         facts = played.runs[side].facts

@@ -5,8 +5,9 @@ from dataclasses import replace
 import pytest
 
 from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source
+from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Operator, Source
 from pytest_rlperf.report.why import explanation_as_dict, render_cause, render_explanation
+from pytest_rlperf.store.read_back.why import explanation_from
 
 LEARN = Cause(
     Function("agent.py", "Agent.learn"),
@@ -78,6 +79,21 @@ def test_lines_of_both_sides_stand_in_one_table():
         "    -     2     1.5 µs            y = x",
         "    4     2             3 µs      y = x.copy()",
     ]
+
+
+def test_operators_of_torch_stand_below_the_functions():
+    product = Operator("aten::mm", 4, 6, 1.2e6, 1.8e6)
+    quicker = Operator("aten::relu", 2, 2, 9e3, 3e3)
+    explanation = Explanation((LEARN,), 6, 0.5, operators=(product, quicker))
+    assert render_explanation(explanation)[2:] == [
+        "    torch's aten::mm 1.2 ms → 1.8 ms a call of the test, calls 4 → 6",
+        "    torch's aten::relu 9 µs → 3 µs a call of the test",
+    ]
+    data = explanation_as_dict(explanation)
+    assert data["operators"][0]["name"] == "aten::mm"
+    assert explanation_from(data).operators == (product, quicker)
+    del data["operators"]  # as in older results
+    assert explanation_from(data).operators == ()
 
 
 def test_programs_get_the_same():

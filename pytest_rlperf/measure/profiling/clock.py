@@ -11,13 +11,15 @@ from typing import Any, Protocol, runtime_checkable
 from pytest_rlperf.measure.clock import Clock, Elapsed
 from pytest_rlperf.measure.profiling.functions import FunctionWatch
 from pytest_rlperf.measure.profiling.lines import LineWatch
+from pytest_rlperf.measure.profiling.operators import operator_watches
 from pytest_rlperf.measure.profiling.own_time import own_time_reader
 from pytest_rlperf.measure.profiling.stacks import StackWatch
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Profiling
 
 SAMPLED = 3
-"""Every third slice has its stacks sampled, the others have their functions counted."""
+"""Every third slice has its stacks sampled or, in turn with that, the operators of torch counted;
+the others have their functions counted."""
 
 
 @runtime_checkable
@@ -58,8 +60,10 @@ class ProfilingClock:
 
     @property
     def _watch(self) -> Watch:
-        sampled = len(self._watches) > 1 and self._slice % SAMPLED == SAMPLED - 1
-        return self._watches[int(sampled)]
+        first, *others = self._watches
+        if not others or self._slice % SAMPLED != SAMPLED - 1:
+            return first
+        return others[self._slice // SAMPLED % len(others)]
 
     def start(self) -> None:
         self._slice += 1
@@ -82,4 +86,4 @@ class ProfilingClock:
 def _watches(plan: Plan, read_ns: Callable[[], int]) -> tuple[Watch, ...]:
     if plan.profile is Profiling.LINES:
         return (LineWatch(plan.lines_of, read_ns),)
-    return (FunctionWatch(read_ns), StackWatch(read_ns))
+    return (FunctionWatch(read_ns), StackWatch(read_ns), *operator_watches())

@@ -9,6 +9,7 @@ from pytest_rlperf.report.why import (
     line_rows,
     render_cause,
     render_lines_title,
+    render_operator,
     render_profile,
 )
 
@@ -21,7 +22,13 @@ def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
     return titled(
         4,
         "Why",
-        bullets([*map(render_cause, found.causes), *(line.strip() for line in render_moved(test))]),
+        bullets(
+            [
+                *map(render_cause, found.causes),
+                *map(render_operator, found.operators),
+                *(line.strip() for line in render_moved(test)),
+            ]
+        ),
         element("p", render_profile(found), class_="aside"),
         None if lines is None else table(line_rows(lines), render_lines_title(lines)),
         _flame(flame),

@@ -4,7 +4,16 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source, Spot
+from pytest_rlperf.model.why import (
+    Cause,
+    ComparedLine,
+    Count,
+    Explanation,
+    Lines,
+    Operator,
+    Source,
+    Spot,
+)
 
 Row = dict[str, Any]
 SOURCES = {True: Source.CHANGED, False: Source.SAME, None: Source.UNKNOWN}
@@ -20,6 +29,7 @@ def explanation_from(row: Row) -> Explanation:
         note=row["note"],
         graph=None if graph is None else Path(graph),
         lines=None if row["lines"] is None else _lines(row["lines"]),
+        operators=tuple(Operator(**each) for each in row.get("operators", ())),  # not in older ones
     )
 
 
