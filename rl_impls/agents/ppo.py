@@ -21,9 +21,11 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import sample_categorical, shuffle
+from rl_impls.agents.peers import ALONE, Peers
 from rl_impls.agents.ppo_kernels import (
     clipped_policy_loss,
     gather_minibatch,
+    minibatch_moments,
     store_step,
     value_loss,
 )
@@ -63,23 +65,36 @@ class PPOSettings(AgentSettings):
         not_negative(entropy_weight=self.entropy_weight, value_weight=self.value_weight)
         positive(max_norm=self.max_norm)
 
+    @property
+    def updates_an_epoch(self) -> int:
+        return -(-self.horizon // self.minibatch)
+
     def rate(self) -> Rate:
         """The learning rate by updates, as an optimiser asks for it."""
         if not self.linear_over:
             return Constant(self.learning_rate, "step")
-        per_round = self.n_epochs * -(-self.horizon // self.minibatch)
+        per_round = self.n_epochs * self.updates_an_epoch
         n_rounds = -(-self.linear_over // self.horizon)
         return Linear(self.learning_rate, 0.0, n_rounds * per_round, "step")
 
 
 class PPO(DeepAgent):
-    """An actor and a critic of equal hidden layers, which share nothing."""
+    """An actor and a critic of equal hidden layers, which share nothing.
+
+    `peers` learn the same weights: a minibatch then is what all of them have of it, and an agent's
+    settings and shape are those of its own part.
+    """
 
     name: ClassVar[str] = "ppo"
     settings_type: ClassVar[type[AgentSettings]] = PPOSettings
 
     def __init__(
-        self, shape: Shape, settings: PPOSettings | None = None, *, seed: int | None = None
+        self,
+        shape: Shape,
+        settings: PPOSettings | None = None,
+        *,
+        seed: int | None = None,
+        peers: Peers = ALONE,
     ) -> None:
         require_numbered("PPO", shape)
         self.settings: Final = settings or PPOSettings()
@@ -89,6 +104,7 @@ class PPO(DeepAgent):
                 "environments: choose a multiple."
             )
         super().__init__(shape, seed)
+        self._peers: Final = peers
         self._make_networks(seed)
         # Of the last update: policy, value, entropy.
         self.losses = (0.0, 0.0, 0.0)
@@ -99,6 +115,7 @@ class PPO(DeepAgent):
             min(self.settings.minibatch, self.settings.horizon), shape.obs_size, shape.n_actions
         )
         self._order: Final = np.arange(self.settings.horizon)
+        self._moments: Final = np.zeros((self.settings.updates_an_epoch, 3))
 
     def _make_networks(self, seed: int | None) -> None:
         actor_seed, critic_seed = seeds_of(seed, 2)
@@ -163,14 +180,26 @@ class PPO(DeepAgent):
     def _improve(self) -> None:
         size = self.settings.minibatch
         for order in self._orders():
-            for start in range(0, len(order), size):
-                self._update(order[start : start + size])
+            minibatch_moments(order, size, self._rollout.flat.advantages, self._moments)
+            self._peers.join_moments(self._moments)
+            for k, moments in enumerate(self._moments):
+                self._update(order[k * size : (k + 1) * size], moments)
 
     def _orders(self) -> Iterator[Array]:
         """Of the rows, one an epoch; the next one overwrites it."""
         for _ in range(self.settings.n_epochs):
             shuffle(self._order, self._chance, SHUFFLING)
             yield self._order
+
+    @property
+    def n_updates(self) -> int:
+        """So far."""
+        return self._optimisers[0].n_steps
+
+    @property
+    def n_unlearned(self) -> int:
+        """Steps of the round that is not over yet."""
+        return self._rollout.t * self.shape.n_envs
 
     def rehearse(self) -> None:
         self.learn(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
@@ -186,24 +215,29 @@ class PPO(DeepAgent):
             self.settings.discount, self.settings.trace, rollout.advantages,
         )  # fmt: skip
 
-    def _update(self, rows: Array) -> None:
+    def _update(self, rows: Array, moments: Array) -> None:
         settings, flat = self.settings, self._rollout.flat
         batch = self._batch.first(len(rows))
         gather_minibatch(
-            rows, flat.obs, flat.actions, flat.log_probs, flat.advantages, flat.values,
+            rows, flat.obs, flat.actions, flat.log_probs, flat.advantages, flat.values, moments,
             batch.obs, batch.actions, batch.log_probs, batch.advantages, batch.returns,
         )  # fmt: skip
         policy, entropy = clipped_policy_loss(
             self.actor.forward(batch.obs), batch.actions, batch.log_probs, batch.advantages,
             settings.clip, settings.entropy_weight, batch.grad_logits,
         )  # fmt: skip
+        self._require_finite(loss=policy)
+        self.actor.backward(batch.grad_logits)
+        # It travels while the critic is differentiated.
+        self._peers.send(self.actor.grads)
         value = value_loss(
             self.critic.forward(batch.obs), batch.returns, settings.value_weight, batch.grad_values
         )
-        self.losses = (policy, value, entropy)
-        self._require_finite(loss=policy + value)
-        self.actor.backward(batch.grad_logits)
+        self._require_finite(loss=value)
         self.critic.backward(batch.grad_values)
+        self._peers.send(self.critic.grads)
+        self.losses = (policy, value, entropy)
+        self._peers.receive()
         gradient = clip_together((self.actor.grads, self.critic.grads), settings.max_norm)
         self._require_finite(gradient=gradient)
         for optimiser in self._optimisers:

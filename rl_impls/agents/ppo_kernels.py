@@ -26,32 +26,46 @@ def store_step(
 
 
 @compiled
+def minibatch_moments(order: Any, size: int, values: Any, moments: Any) -> None:
+    """Of these values at each `size` rows of the order in turn, the last of which may be fewer:
+
+    moments_k <- n, m = 1/n sum_i v_i, sum_i (v_i - m)**2
+    """
+    for k in range(len(moments)):
+        rows = order[k * size : (k + 1) * size]
+        mean = 0.0
+        for row in rows:
+            mean += values[row]
+        mean /= len(rows)
+        square = 0.0
+        for row in rows:
+            square += (values[row] - mean) ** 2
+        moments[k, 0] = len(rows)
+        moments[k, 1] = mean
+        moments[k, 2] = square
+
+
+@compiled
 def gather_minibatch(
-    rows: Any, obs: Any, actions: Any, log_probs: Any, advantages: Any, values: Any,
+    rows: Any, obs: Any, actions: Any, log_probs: Any, advantages: Any, values: Any, moments: Any,
     to_obs: Any, to_actions: Any, to_log_probs: Any, to_advantages: Any, to_returns: Any,
 ) -> None:  # fmt: skip
-    """These rows of the experience, their advantages with mean 0 and deviation 1.
+    """These rows of the experience, their advantages brought to mean 0 and deviation 1 by the
+    moments of the whole minibatch, of which they may be a part.
 
     Returns are R = A + v, the target of TD(lambda).
     """
-    n = len(rows)
-    mean = 0.0
-    for i in range(n):
+    n, mean, square = moments[0], moments[1], moments[2]
+    # One row alone has no deviation: what is left of it is 0.
+    scale = 1.0 / (math.sqrt(square / max(n - 1.0, 1.0)) + 1e-8)
+    for i in range(len(rows)):
         row = rows[i]
         for j in range(obs.shape[1]):
             to_obs[i, j] = obs[row, j]
         to_actions[i] = actions[row]
         to_log_probs[i] = log_probs[row]
+        to_advantages[i] = (advantages[row] - mean) * scale
         to_returns[i] = advantages[row] + values[row]
-        mean += advantages[row]
-    mean /= n
-    square = 0.0
-    for i in range(n):
-        square += (advantages[rows[i]] - mean) ** 2
-    # One row alone has no deviation: what is left of it is 0.
-    scale = 1.0 / (math.sqrt(square / max(n - 1, 1)) + 1e-8)
-    for i in range(n):
-        to_advantages[i] = (advantages[rows[i]] - mean) * scale
 
 
 @compiled

@@ -5,7 +5,12 @@ import pytest
 
 from rl_impls.agents.agent import Shape
 from rl_impls.agents.ppo import PPO, PPOSettings
-from rl_impls.agents.ppo_kernels import clipped_policy_loss, gather_minibatch, value_loss
+from rl_impls.agents.ppo_kernels import (
+    clipped_policy_loss,
+    gather_minibatch,
+    minibatch_moments,
+    value_loss,
+)
 from rl_impls.agents.returns import gae
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import SettingError
@@ -117,12 +122,24 @@ def test_a_minibatch_holds_its_rows_with_advantages_of_one_scale():
     log_probs, advantages, values = rng.standard_normal((3, 20))
     rows = rng.permutation(20)[:8]
     to = [np.zeros((8, 4)), np.zeros(8, int), np.zeros(8), np.zeros(8), np.zeros(8)]
-    gather_minibatch(rows, obs, actions, log_probs, advantages, values, *to)
+    moments = np.zeros((1, 3))
+    minibatch_moments(rows, 8, advantages, moments)
+    gather_minibatch(rows, obs, actions, log_probs, advantages, values, moments[0], *to)
     chosen = advantages[rows]
     wanted = [obs[rows], actions[rows], log_probs[rows]]
     wanted += [(chosen - chosen.mean()) / chosen.std(ddof=1), chosen + values[rows]]
     for got, want in zip(to, wanted, strict=True):
         np.testing.assert_allclose(got, want, rtol=1e-6)
+
+
+def test_moments_are_those_of_each_minibatch_and_of_what_is_left():
+    values = np.random.default_rng(4).standard_normal(20)
+    order, moments = np.random.default_rng(5).permutation(20), np.zeros((3, 3))
+    minibatch_moments(order, 8, values, moments)
+    for row, part in zip(moments, (order[:8], order[8:16], order[16:]), strict=True):
+        chosen = values[part]
+        want = [len(part), chosen.mean(), chosen.var() * len(part)]
+        np.testing.assert_allclose(row, want, rtol=1e-12)
 
 
 def step_of(agent, obs_tm1, r_t, obs_t, terminated, truncated, next_obs):
