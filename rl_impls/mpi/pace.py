@@ -74,7 +74,7 @@ class Pace:
 
 def catching_up(n_steps: int, speeds: Sequence[float], lags_s: Sequence[float]) -> Sequence[float]:
     """In which proportion ranks share the steps, so that who is behind comes closer to the rest."""
-    if not lags_s or min(speeds) <= 0:
+    if not lags_s or min(speeds) < 1.0:  # not known yet: nobody makes less than a step a second
         return speeds
     late_s = [CATCH_UP * lag_s for lag_s in lags_s]
     lost = sum(speed * late for speed, late in zip(speeds, late_s, strict=True))
