@@ -53,6 +53,7 @@ class MpiResult(Result):
     """Of all ranks of an MPI job together. Steps and times are those of this job alone."""
 
     ranks: int
+    ranks_lost: int  # that were killed, and without which the others went on
     resumed_steps: int  # that the checkpoint had, from which it went on
     compression: str | None  # None: a runtime that sends its table as it is
     syncs: int

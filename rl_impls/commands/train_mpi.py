@@ -4,38 +4,44 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, speed_of
+from rl_impls.commands.result import MpiResult, Result, speed_of
 from rl_impls.commands.train_table import outcome, play
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.monitor.progress import ProgressBar
 from rl_impls.mpi.compression import DEFAULT
+from rl_impls.mpi.crew import deaths_named
+from rl_impls.mpi.in_ranks import MpiRuntime, Ranks
+from rl_impls.mpi.waiting import until_done
 from rl_impls.mpi.world import ending_together, world
-from rl_impls.runtimes import Progress, run
+from rl_impls.runtimes import Hook, Progress, run
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import check_fit
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
-    from rl_impls.mpi.alike import MpiRuntime
 
-
-def train(arguments: Namespace) -> MpiResult | None:
+def train(arguments: Namespace) -> Result | None:
     """The result on rank 0, None on the others."""
     require_numba("training over MPI", otherwise="choose --runtime serial")
     comm = world()
-    with ending_together(comm):
-        return _train(arguments, comm)
+    with ending_together(comm), deaths_named():
+        if arguments.agent not in accepts.DEEP:
+            return _train(arguments, comm)
+        from rl_impls.commands import train_mpi_agent  # it compiles what tables do without
+
+        return train_mpi_agent.train(arguments, comm)
 
 
-def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
+def _train(arguments: Namespace, comm: Intracomm) -> Result | None:
     if arguments.runtime == "mpi-sync" and arguments.compression is None:
         arguments.compression = DEFAULT
     rank, make_env = comm.Get_rank(), accepts.environment(arguments.env)
@@ -49,26 +55,23 @@ def _train(arguments: Namespace, comm: Intracomm) -> MpiResult | None:
         learner.set_table(saved.table())
         learner.set_progress(saved.n_steps, saved.n_episodes)
     runtime = _runtime(arguments, learner, env, comm)
-    progress = _run(arguments, runtime, n_before, is_shown=rank == 0)
-    peak_rss_bytes, traffic = runtime.peak_rss_bytes(), runtime.traffic()
-    runtime.close()
-    if rank != 0:
-        return None
-    if arguments.save is not None and learner.n_steps > 0:
-        learner.save(arguments.save)
-    return MpiResult(
-        env=arguments.env,
-        agent=arguments.agent,
-        seed=arguments.seed,
-        **speed_of(progress),
-        **outcome(arguments.env, play(learner, make_env)),
-        peak_rss_bytes=peak_rss_bytes,
-        **asdict(runtime.facts),
-        ranks=runtime.facts.processes,
-        resumed_steps=n_before,
-        compression=arguments.compression,
-        **asdict(traffic),
-    )
+    progress = run_shown(arguments, runtime, n_before)
+    told = told_by(runtime, n_before)
+
+    def result() -> MpiResult:
+        if arguments.save is not None and learner.n_steps > 0:
+            learner.save(arguments.save)
+        return MpiResult(
+            env=arguments.env,
+            agent=arguments.agent,
+            seed=arguments.seed,
+            **speed_of(progress),
+            **outcome(arguments.env, play(learner, make_env)),
+            compression=arguments.compression,
+            **told,
+        )
+
+    return at_rank_zero(runtime, result)
 
 
 def rank_seed(seed: int, rank: int, n_before: int) -> int:
@@ -96,18 +99,46 @@ def _runtime(
     return MpiSyncRuntime(learner, env, comm, compression=arguments.compression, **how)
 
 
-def _run(
+def told_by(runtime: MpiRuntime, n_before: int) -> dict[str, Any]:
+    """The fields of the result that all ranks know together; the runtime is closed then."""
+    told = {
+        "peak_rss_bytes": runtime.peak_rss_bytes(),
+        **asdict(runtime.facts),
+        "ranks": runtime.facts.processes,
+        "ranks_lost": runtime.facts.processes - runtime.comm.Get_size(),
+        "resumed_steps": n_before,
+        **asdict(runtime.traffic()),
+    }
+    runtime.close()
+    return told
+
+
+def at_rank_zero(runtime: MpiRuntime, work: Callable[[], Result]) -> Result | None:
+    """What rank 0 makes of it. The others wait: where a rank was killed before, Open MPI may not
+    come to an end with ranks that leave at different times."""
+    made = work() if runtime.comm.Get_rank() == 0 else None
+    until_done(runtime.comm.Ibarrier())
+    return made
+
+
+def run_shown(
     arguments: Namespace,
-    runtime: MpiRuntime,
+    runtime: Ranks,
     n_before: int,
-    *,
-    is_shown: bool,
+    hooks: Sequence[Hook[Ranks]] = (),
+    after_tick: Callable[[], None] = lambda: None,
 ) -> Progress:
-    left = max(0, arguments.steps - n_before)
-    if not is_shown:
-        return run(runtime, left)
+    """Rank 0 shows it, whichever process that is by then, and does what comes after a tick."""
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
+
+    def tick(n: int) -> None:
+        if runtime.comm.Get_rank() == 0:
+            bar(n_before + n)
+            after_tick()
+
+    left = max(0, arguments.steps - n_before)
     try:
-        return run(runtime, left, tick=lambda n: bar(n_before + n))
+        return run(runtime, left, hooks=hooks, tick=tick)
     finally:
-        bar.close()
+        if runtime.comm.Get_rank() == 0:
+            bar.close()

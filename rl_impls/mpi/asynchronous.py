@@ -13,15 +13,15 @@ import numpy as np
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.mpi.alike import NOTHING_DONE, Traffic, begin_alike, in_slices, larger
+from rl_impls.mpi.alike import NOTHING_DONE, begin_alike, in_slices, larger
 from rl_impls.mpi.checkpoint import Checkpoint, snapshot_of
+from rl_impls.mpi.crew import deaths_named
+from rl_impls.mpi.in_ranks import InRanks, Traffic
 from rl_impls.mpi.shards import Shards
 from rl_impls.runtimes.merge_kernel import merge_table
 from rl_impls.runtimes.parallel import STEPS_PER_SYNC_COMPILED
-from rl_impls.runtimes.placement import cap_threads
 from rl_impls.runtimes.replica import COMPILED_STEPS_PER_VISIT
-from rl_impls.runtimes.runtime import Facts, Tick
+from rl_impls.runtimes.runtime import Tick
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import Training, check_count, check_fit
 
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 
-class MpiAsyncRuntime:
+class MpiAsyncRuntime(InRanks):
     """All ranks make one with equal arguments, and call its methods together. They go on from the
     learner of rank 0. After `train` the learners of all ranks hold the same table."""
 
@@ -46,10 +46,8 @@ class MpiAsyncRuntime:
         check_fit(learner, env.n_states, env.n_actions)
         if steps_per_sync < 1:
             raise SettingError(f"steps_per_sync is at least 1, not {steps_per_sync}.")
-        self._comm: Final = comm
+        super().__init__("mpi-async", comm, threads, steps_per_sync)
         self._steps_per_sync: Final = steps_per_sync
-        self.facts: Final = Facts("mpi-async", comm.Get_size(), steps_per_sync, (), threads)
-        self._threads: Final = None if threads is None else cap_threads(threads)
         self._learner: Final = learner
         self._env: Final = env
         self._checkpoint: Final = checkpoint if comm.Get_rank() == 0 else None
@@ -68,6 +66,10 @@ class MpiAsyncRuntime:
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
+        with deaths_named():  # a rank's shard is lost with it
+            return self._train(n_steps, tick)
+
+    def _train(self, n_steps: int, tick: Tick | None) -> Training:
         begin = self._shards.ask_for()
         own = NOTHING_DONE
         while piece := self._shards.take_piece(n_steps, self._steps_per_sync):
@@ -95,10 +97,6 @@ class MpiAsyncRuntime:
         n_bytes = self._comm.allreduce(self._shards.n_bytes)
         most = self._comm.allreduce(self._sync_seconds, op=larger)
         return Traffic(merges, n_bytes, most, self._steps_per_sync)
-
-    def peak_rss_bytes(self) -> int:
-        total: int = self._comm.allreduce(peak_rss_bytes())
-        return total
 
     def close(self) -> None:
         """Give the shards back; to be called on all ranks."""

@@ -5,14 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.tabular import CompiledQLearning, QLearner
+from rl_impls.tabular import CompiledQLearning
 
 EVERY_S: Final = 10.0
+
+
+class Saves(Protocol):
+    def save(self, path: Path) -> None: ...
 
 
 class Checkpoint:
@@ -26,11 +30,11 @@ class Checkpoint:
         self._clock: Final = clock
         self._due = float("-inf")
 
-    def offer(self, snapshot: Callable[[], QLearner]) -> None:
+    def offer(self, snapshot: Callable[[], Saves]) -> None:
         if self._clock() >= self._due:
             self.write(snapshot)
 
-    def write(self, snapshot: Callable[[], QLearner]) -> None:
+    def write(self, snapshot: Callable[[], Saves]) -> None:
         snapshot().save(self._path)
         self._due = self._clock() + self._every_s
 

@@ -87,6 +87,10 @@ class Exchange:
     def under_way(self) -> bool:
         return self._first is not None
 
+    @property
+    def requests(self) -> list[Request]:
+        return [request for request in (self._first, self._second) if request is not None]
+
     def start(self, report: Report, message: Bytes) -> None:
         self._number += 1
         self._message = numbered(message, self._number)

@@ -93,6 +93,9 @@ class Shards:
         while found[0]:
             self._window.Compare_and_swap(busy, free, found, owner, _WORD_BYTES * _BUSY)
             self._window.Flush(owner)
+            if found[0]:
+                # Who was killed meanwhile never lets go: where MPI can tell, it does so here.
+                self._comm.Iprobe()
         try:
             yield
         finally:

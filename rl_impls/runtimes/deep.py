@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -38,20 +39,32 @@ class DeepRuntime:
         self.agent: Final = agent
         self._env: Final = env
         self.facts, self._threads = settle(pin=pin, threads=threads)
-        _compile(agent, env)
+        compile_for(agent, env)
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
         start, tally = self.agent.n_steps, Tally()
-        part = n_steps if tick is None else -(-n_steps // N_TICKS)
-        while (done := self.agent.n_steps - start) < n_steps:
-            train(self.agent, self._env, min(part, n_steps - done), hooks=[tally])
-            if tick is not None:
-                tick(self.agent.n_steps - start)
-        return Training(done, tally.episodes, tally.reward_sum)
+        in_pieces(
+            n_steps,
+            lambda: self.agent.n_steps - start,
+            lambda n: train(self.agent, self._env, n, hooks=[tally]),
+            tick,
+        )
+        return Training(self.agent.n_steps - start, tally.episodes, tally.reward_sum)
 
     def peak_rss_bytes(self) -> int:
         return peak_rss_bytes()
+
+
+def in_pieces(
+    n_steps: int, n_made: Callable[[], int], make: Callable[[int], object], tick: Tick | None
+) -> None:
+    """Until so many steps are made, with a tick now and then."""
+    piece = n_steps if tick is None else -(-n_steps // N_TICKS)
+    while (left := n_steps - n_made()) > 0:
+        make(min(piece, left))
+        if tick is not None:
+            tick(n_made())
 
 
 class Tally:
@@ -114,7 +127,7 @@ class Save:
         runtime.agent.save(self.path, self.env, self.checkpoint)
 
 
-def _compile(agent: DeepAgent, env: ControlBatch) -> None:
+def compile_for(agent: DeepAgent, env: ControlBatch) -> None:
     """Let a twin act and learn: neither the agent nor its environments notice."""
     twin = make_agent(agent.shape, agent.settings_used, seed=0, backend=agent.backend)
     actions = twin.act(env.obs)

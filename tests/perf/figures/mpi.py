@@ -22,8 +22,8 @@ from pathlib import Path
 from statistics import median
 
 from rl_impls.envs.tictactoe import rules
-from rl_impls.mpi.alike import Traffic
 from rl_impls.mpi.compression import CODECS
+from rl_impls.mpi.in_ranks import Traffic
 from tests.perf.figures.machine import circumstances
 from tests.perf.figures.mpi_side import Done, Order
 

@@ -8,8 +8,8 @@ from multiprocessing.connection import Client
 from typing import Any, NamedTuple
 
 from rl_impls.commands.train_mpi import rank_seed
-from rl_impls.mpi.alike import MpiRuntime, Traffic
 from rl_impls.mpi.asynchronous import MpiAsyncRuntime
+from rl_impls.mpi.in_ranks import MpiRuntime, Traffic
 from rl_impls.mpi.sync import MpiSyncRuntime
 from rl_impls.mpi.world import world
 from rl_impls.runtimes import SerialRuntime

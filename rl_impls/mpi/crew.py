@@ -1,0 +1,96 @@
+"""The ranks that are left of a job, where MPI lets them go on without those that were killed.
+
+Open MPI does when it was started with `--with-ft ulfm` (user-level failure mitigation): whoever
+waits for a rank that died is told, revokes the communicator, so that all others are told too, and
+those that are left shrink it. Elsewhere a launcher ends the whole job.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from typing import TYPE_CHECKING, Final, cast
+
+from rl_impls.errors import WorkerDied
+from rl_impls.mpi.waiting import until_done
+from rl_impls.mpi.world import library
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm, Request
+
+
+class RankDied(WorkerDied):
+    """Another rank of this job was killed."""
+
+
+@contextmanager
+def deaths_named() -> Iterator[None]:
+    """What MPI says of a rank that was killed becomes a sentence; all else stays as it is."""
+    mpi = library()
+    try:
+        yield
+    except mpi.Exception as error:
+        if not _is_able() or error.Get_error_class() not in (
+            mpi.ERR_PROC_FAILED,
+            mpi.ERR_PROC_FAILED_PENDING,
+            mpi.ERR_REVOKED,
+        ):
+            raise
+        raise RankDied(
+            "another rank was killed: see what it said, and go on from a checkpoint with --resume."
+        ) from error
+
+
+class Crew:
+    """The communicator of those that are left, now."""
+
+    def __init__(self, comm: Intracomm) -> None:
+        self.comm = comm
+        self._is_able: Final = _is_able() and comm.Get_size() > 1
+
+    def all_did(self, work: Callable[[], None], under_way: Callable[[], Iterable[Request]]) -> bool:
+        """Whether all ranks did it. Where not, `comm` is that of the others from then on.
+
+        All agree on the answer: a rank that was done before another one was killed is told, too.
+        What is under way when a rank hears of it is ended.
+        """
+        if not self._is_able:
+            work()
+            return True
+        try:
+            with deaths_named():
+                work()
+            done = True
+        except RankDied:
+            self.comm.Revoke()
+            end_all(under_way())
+            done = False
+        if self._agree(done):
+            return True
+        n_before = self.comm.Get_size()
+        self.comm = cast("Intracomm", self.comm.Shrink())
+        if self.comm.Get_rank() == 0:
+            n = self.comm.Get_size()
+            print(f"rl_impls: {n} of {n_before} ranks are left and go on.", file=sys.stderr)
+        return False
+
+    def _agree(self, done: bool) -> bool:
+        try:
+            with deaths_named():
+                return bool(self.comm.Agree(int(done)))
+        except RankDied:
+            return False
+
+
+def end_all(requests: Iterable[Request]) -> None:
+    """Of a communicator that was revoked. MPI may write to their memory until they are over."""
+    for request in requests:
+        with suppress(library().Exception):
+            until_done(request)
+
+
+def _is_able() -> bool:
+    """Whether this MPI knows of such errors at all."""
+    mpi = library()
+    return bool(mpi.ERR_PROC_FAILED != mpi.ERR_UNKNOWN)
