@@ -160,8 +160,12 @@ class DQN(DeepAgent):
         return self._adam.n_steps
 
     def act(self, obs: Observations) -> Array:
-        epsilon_greedy(self.values(obs), self._chance, ACTING, self.epsilon, self._actions)
+        self.choose(obs, self._actions)
         return self._actions
+
+    def choose(self, obs: Observations, actions: Array) -> None:
+        """actions <- one for each row, with exploration; at most `net.max_batch` of them."""
+        epsilon_greedy(self.values(obs), self._chance, ACTING, self.epsilon, actions)
 
     def greedy(self, obs: Observations) -> Array:
         return in_parts(obs, self.net.max_batch, lambda part: self.values(part).argmax(axis=1))
