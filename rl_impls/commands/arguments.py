@@ -17,7 +17,8 @@ from rl_impls.runtimes.runtime import MakeEnv
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
 DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
 AGENTS: Final = (*TABULAR, *DEEP)
-MPI: Final = ("mpi-sync", "mpi-async")
+MPI_TABLES: Final = ("mpi-sync", "mpi-async")
+MPI: Final = (*MPI_TABLES, "mpi-ppo", "mpi-central")
 RUNTIMES: Final = ("serial", "parallel", "actor-learner", *MPI)
 # The other deep agents learn from what they just did themselves, or from continuous actions.
 FROM_ACTORS: Final = ("dqn", "qr-dqn")
@@ -58,8 +59,10 @@ def preset(text: str) -> str:
 
 def runtimes_of(agent: str) -> tuple[str, ...]:
     if agent in TABULAR:
-        return ("serial", "parallel", *(MPI if agent == "compiled" else ()))
-    return ("serial", "actor-learner") if agent in FROM_ACTORS else ("serial",)
+        return ("serial", "parallel", *(MPI_TABLES if agent == "compiled" else ()))
+    if agent in FROM_ACTORS:
+        return ("serial", "actor-learner", "mpi-central")
+    return ("serial", "mpi-ppo") if agent == "ppo" else ("serial",)
 
 
 def check_runtime(agent: str, name: str) -> None:

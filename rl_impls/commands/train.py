@@ -15,9 +15,10 @@ from rl_impls.jit import require_numba
 NAME: Final = "train"
 OPTIONS_OF: Final = {
     "processes": ("parallel",),
-    "steps_per_sync": ("parallel", *accepts.MPI),
+    "steps_per_sync": ("parallel", *accepts.MPI_TABLES),
     "compression": ("mpi-sync",),
     "checkpoint": accepts.MPI,
+    "envs": ("mpi-ppo", "mpi-central"),
     "actors": ("actor-learner",),
     "preset": ("actor-learner",),
 }
@@ -35,7 +36,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         type=accepts.runtime,
         default="serial",
         metavar="NAME",
-        help="serial (default), parallel, actor-learner, or over MPI mpi-sync and mpi-async",
+        help="serial (default), parallel, actor-learner, or over MPI "
+        "mpi-sync, mpi-async, mpi-ppo and mpi-central",
     )
     add("--backend", type=accepts.backend, default="numpy", metavar="NAME",
         help="what dqn and ppo learn with: numpy (default), torch or jax")  # fmt: skip
@@ -55,6 +57,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
     add("--checkpoint", type=Path, metavar="FILE",
         help="over MPI: write what is learned so far, now and then")  # fmt: skip
+    add("--envs", type=accepts.positive, metavar="N",
+        help="environments of all ranks together, in mpi-ppo and mpi-central "
+        "(default: the agent's, one for each rank that steps)")  # fmt: skip
     add("--pin", action="store_true", help="a core of its own for each process")
     add("--threads", type=accepts.positive, default=1, metavar="N",
         help="of BLAS and OpenMP, in each process (default 1)")  # fmt: skip
@@ -68,18 +73,16 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     _check(arguments)
-    result = _train(arguments)
-    if result is not None:
-        publish(result, arguments.json)
-    return 0
-
-
-def _train(arguments: Namespace) -> Result | None:
-    """None in the ranks of an MPI job that leave it to another to tell."""
     if arguments.runtime in accepts.MPI:
         from rl_impls.commands import train_mpi  # mpi4py need not be there for the others
 
-        return train_mpi.train(arguments)
+        train_mpi.run(arguments)
+    else:
+        publish(_train(arguments), arguments.json)
+    return 0
+
+
+def _train(arguments: Namespace) -> Result:
     if arguments.agent not in accepts.DEEP:
         return train_table.train(arguments)
     require_numba(f"the agent {arguments.agent}", otherwise="choose one that learns a table")
@@ -102,6 +105,8 @@ def _check(arguments: Namespace) -> None:
         )
     if arguments.resume:
         _check_resume(arguments)
+    if arguments.runtime in accepts.MPI and arguments.backend != "numpy":
+        raise SettingError("--backend does not go with ranks of MPI: leave one of them out.")
     if arguments.runtime in accepts.MPI and arguments.pin:
         raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
     for path in (arguments.save, arguments.json, arguments.checkpoint):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
@@ -35,12 +35,13 @@ VALIDATION_SEED: Final = 1_000_000_000
 EVALUATION_SEED: Final = 2_000_000_000
 
 Hooks = Sequence[Hook[HasAgent]]
+Play = Callable[[int, int, Agent], float]  # so many episodes, with that seed
 
 
 def train(arguments: Namespace) -> Result:
     limit = accepts.batch_arguments(arguments.env)
-    play = partial(_mean_return, arguments.env, limit)
-    checkpoint = BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED))
+    play = partial(mean_return, arguments.env, limit)
+    checkpoint = validating(play)
     n_envs = preset_for(arguments.agent, arguments.env).n_envs
     make_env = partial(make_batch, arguments.env, n_envs, **limit)
     env = make_env(seed=arguments.seed)
@@ -73,10 +74,7 @@ def train(arguments: Namespace) -> Result:
         env=arguments.env,
         agent=arguments.agent,
         seed=arguments.seed,
-        games=EPISODES,
-        mean_return=play(EPISODES, EVALUATION_SEED, agent),
-        win_rate=None,
-        loss_rate=None,
+        **outcome(play, agent),
         **told,
     )
 
@@ -124,7 +122,21 @@ def _in_one_process(
     }
 
 
-def _mean_return(
+def validating(play: Play) -> BestCheckpoint:
+    return BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED))
+
+
+def outcome(play: Play, agent: Agent) -> dict[str, Any]:
+    """The fields of the result that tell how well it plays."""
+    return {
+        "games": EPISODES,
+        "mean_return": play(EPISODES, EVALUATION_SEED, agent),
+        "win_rate": None,
+        "loss_rate": None,
+    }
+
+
+def mean_return(
     env_name: str, limit: dict[str, int], episodes: int, seed: int, agent: Agent
 ) -> float:
     return float(evaluate(agent, env_name, episodes, seed=seed, **limit).mean())

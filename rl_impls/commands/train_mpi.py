@@ -11,17 +11,18 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, Result, speed_of
+from rl_impls.commands.result import MpiResult, Result, publish, speed_of
 from rl_impls.commands.train_table import outcome, play
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.monitor.progress import ProgressBar
 from rl_impls.mpi.compression import DEFAULT
-from rl_impls.mpi.crew import deaths_named
+from rl_impls.mpi.crew import deaths_named, leave
 from rl_impls.mpi.in_ranks import MpiRuntime, Ranks
 from rl_impls.mpi.waiting import until_done
 from rl_impls.mpi.world import ending_together, world
-from rl_impls.runtimes import Hook, Progress, run
+from rl_impls.runtimes import Hook, Progress
+from rl_impls.runtimes import run as train_in_legs
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import check_fit
 
@@ -29,19 +30,20 @@ if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
 
-def train(arguments: Namespace) -> Result | None:
-    """The result on rank 0, None on the others."""
+def run(arguments: Namespace) -> None:
+    """Rank 0 tells the result."""
     require_numba("training over MPI", otherwise="choose --runtime serial")
     comm = world()
     with ending_together(comm), deaths_named():
         if arguments.agent not in accepts.DEEP:
-            return _train(arguments, comm)
+            _train(arguments, comm)
+            return
         from rl_impls.commands import train_mpi_agent  # it compiles what tables do without
 
-        return train_mpi_agent.train(arguments, comm)
+        train_mpi_agent.train(arguments, comm)
 
 
-def _train(arguments: Namespace, comm: Intracomm) -> Result | None:
+def _train(arguments: Namespace, comm: Intracomm) -> None:
     if arguments.runtime == "mpi-sync" and arguments.compression is None:
         arguments.compression = DEFAULT
     rank, make_env = comm.Get_rank(), accepts.environment(arguments.env)
@@ -71,7 +73,7 @@ def _train(arguments: Namespace, comm: Intracomm) -> Result | None:
             **told,
         )
 
-    return at_rank_zero(runtime, result)
+    tell(runtime, result, arguments.json)
 
 
 def rank_seed(seed: int, rank: int, n_before: int) -> int:
@@ -113,12 +115,13 @@ def told_by(runtime: MpiRuntime, n_before: int) -> dict[str, Any]:
     return told
 
 
-def at_rank_zero(runtime: MpiRuntime, work: Callable[[], Result]) -> Result | None:
-    """What rank 0 makes of it. The others wait: where a rank was killed before, Open MPI may not
-    come to an end with ranks that leave at different times."""
-    made = work() if runtime.comm.Get_rank() == 0 else None
+def tell(runtime: MpiRuntime, result: Callable[[], Result], target: str | None) -> None:
+    """Rank 0 does, and the others wait for it."""
+    if runtime.comm.Get_rank() == 0:
+        publish(result(), target)
+    if runtime.comm.Get_size() < runtime.facts.processes:
+        leave(runtime.comm)
     until_done(runtime.comm.Ibarrier())
-    return made
 
 
 def run_shown(
@@ -138,7 +141,7 @@ def run_shown(
 
     left = max(0, arguments.steps - n_before)
     try:
-        return run(runtime, left, hooks=hooks, tick=tick)
+        return train_in_legs(runtime, left, hooks=hooks, tick=tick)
     finally:
         if runtime.comm.Get_rank() == 0:
             bar.close()

@@ -7,10 +7,11 @@ those that are left shrink it. Elsewhere a launcher ends the whole job.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final, Never, cast
 
 from rl_impls.errors import WorkerDied
 from rl_impls.mpi.waiting import until_done
@@ -81,6 +82,18 @@ class Crew:
                 return bool(self.comm.Agree(int(done)))
         except RankDied:
             return False
+
+
+def leave(comm: Intracomm) -> Never:
+    """The end of a process that outlived another rank, when all that are left have come here.
+
+    Without `MPI_Finalize`: that of Open MPI 5.0.11 did not return in 6 of 72 such jobs.
+    """
+    with suppress(RankDied), deaths_named():  # others may be gone already
+        until_done(comm.Ibarrier())
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(0)
 
 
 def end_all(requests: Iterable[Request]) -> None:

@@ -1,5 +1,6 @@
 """Who is left agrees on what was done; errors of MPI that tell of no death stay what they are."""
 
+import os
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,7 @@ import pytest
 
 from rl_impls.errors import WorkerDied
 from rl_impls.mpi import crew
-from rl_impls.mpi.crew import Crew, deaths_named
+from rl_impls.mpi.crew import Crew, deaths_named, leave
 
 UNKNOWN, FAILED, PENDING, REVOKED, TRUNCATED = range(5)
 
@@ -29,6 +30,9 @@ class Comm:
 
     def Get_rank(self):  # noqa: N802
         return 0
+
+    def Ibarrier(self):  # noqa: N802
+        return Late()
 
     def Revoke(self):  # noqa: N802
         self.calls.append("revoke")
@@ -101,6 +105,14 @@ def test_who_was_done_before_is_told(said):
     ranks = crew_of(Comm(said))
     assert not ranks.all_did(lambda: None, list)
     assert ranks.comm.Get_size() == 2
+
+
+def test_who_leaves_does_not_mind_who_is_gone(monkeypatch):
+    ended: list[int] = []
+    monkeypatch.setattr(os, "_exit", ended.append)
+    comm: Any = Comm()
+    leave(comm)
+    assert ended == [0]
 
 
 def test_other_errors_stay_as_they_are():

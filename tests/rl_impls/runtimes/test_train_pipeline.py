@@ -115,7 +115,10 @@ def test_a_full_disk_ends_the_training_with_one_line_and_keeps_what_was_saved(tm
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--agent", "ppo", *BY_ACTORS], "ppo trains with --runtime serial, and not with actor-"),
+        (
+            ["--agent", "ppo", *BY_ACTORS],
+            "ppo trains with --runtime serial or mpi-ppo, and not",
+        ),
         (["--agent", "list", *BY_ACTORS], "list trains with --runtime serial or parallel, and not"),
         (["--agent", "dqn", "--actors", "2"], "--actors belongs to --runtime actor-learner"),
         (["--agent", "dqn", "--preset", "original"], "--preset belongs to --runtime actor-learner"),

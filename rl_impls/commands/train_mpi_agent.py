@@ -1,0 +1,120 @@
+"""Deep agents in the ranks of an MPI job, as `python -m rl_impls train` asks for them."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rl_impls.agents.agent import DeepAgent, shape_of
+from rl_impls.agents.by_name import AGENTS, make_agent
+from rl_impls.agents.checkpoint import BestCheckpoint
+from rl_impls.agents.dqn import DQN
+from rl_impls.agents.ppo import PPO
+from rl_impls.agents.presets import preset_for
+from rl_impls.commands import arguments as accepts
+from rl_impls.commands.result import MpiResult, speed_of
+from rl_impls.commands.train_agent import N_VALIDATIONS, mean_return, outcome, validating
+from rl_impls.commands.train_mpi import rank_seed, run_shown, tell, told_by
+from rl_impls.envs.control.make import make_batch
+from rl_impls.envs.control.step import ControlBatch
+from rl_impls.mpi.alike import shared
+from rl_impls.mpi.central import MpiCentralRuntime
+from rl_impls.mpi.checkpoint import Checkpoint
+from rl_impls.mpi.in_ranks import AtRankZero
+from rl_impls.mpi.ppo import MpiPPORuntime
+from rl_impls.runtimes import Every, Hook, Progress
+from rl_impls.runtimes.deep import Validate
+
+if TYPE_CHECKING:
+    from mpi4py.MPI import Intracomm
+
+AgentRuntime = MpiPPORuntime | MpiCentralRuntime
+
+
+@dataclass(frozen=True, slots=True)
+class WithBest:
+    """What a checkpoint holds: all that a training goes on from."""
+
+    agent: DeepAgent
+    best: BestCheckpoint
+
+    def save(self, path: Path) -> None:
+        self.agent.save(path, None, self.best)
+
+
+def train(arguments: Namespace, comm: Intracomm) -> None:
+    limit = accepts.batch_arguments(arguments.env)
+    play = partial(mean_return, arguments.env, limit)
+    best = validating(play)
+    saved = _saved(arguments, best) if comm.Get_rank() == 0 else None
+    n_before = comm.bcast(0 if saved is None else saved.n_steps)
+    seed = rank_seed(arguments.seed, comm.Get_rank(), n_before)
+    n_envs, n_own = _n_envs(arguments, comm.Get_size())
+    env = make_batch(arguments.env, n_own, seed=seed, **limit)
+    settings = preset_for(arguments.agent, arguments.env).settings
+    shape = shape_of(env)._replace(n_envs=n_envs)
+    runtime = _runtime(arguments, saved or make_agent(shape, settings, seed=seed), env, comm)
+    progress = _run(arguments, runtime, n_before, best)
+    told = told_by(runtime, n_before)
+
+    def result() -> MpiResult:
+        agent = runtime.agent
+        best.judge(agent)
+        for path in {arguments.save, arguments.checkpoint} - {None}:
+            agent.save(path, None, best)
+        best.restore_best(agent)
+        return MpiResult(
+            env=arguments.env,
+            agent=arguments.agent,
+            seed=arguments.seed,
+            **speed_of(progress),
+            **outcome(play, agent),
+            compression=None,
+            **told,
+        )
+
+    tell(runtime, result, arguments.json)
+
+
+def _saved(arguments: Namespace, best: BestCheckpoint) -> DeepAgent | None:
+    if not arguments.resume:
+        return None
+    return AGENTS[arguments.agent].load(arguments.checkpoint, None, best)
+
+
+def _n_envs(arguments: Namespace, n_ranks: int) -> tuple[int, int]:
+    """That the agent is made for, and those of a rank."""
+    if arguments.runtime == "mpi-central":
+        n_workers = max(1, n_ranks - 1)
+        n = arguments.envs or n_workers
+        own = shared(f"{n} environments", n, n_workers)
+        return own, own
+    n = arguments.envs or preset_for(arguments.agent, arguments.env).n_envs
+    return n, shared(f"{n} environments", n, n_ranks)
+
+
+def _runtime(
+    arguments: Namespace, agent: DeepAgent, env: ControlBatch, comm: Intracomm
+) -> AgentRuntime:
+    if isinstance(agent, PPO):
+        return MpiPPORuntime(agent, env, comm, threads=arguments.threads)
+    assert isinstance(agent, DQN)  # the command line lets no others in
+    return MpiCentralRuntime(agent, env, comm, threads=arguments.threads)
+
+
+def _run(
+    arguments: Namespace, runtime: AgentRuntime, n_before: int, best: BestCheckpoint
+) -> Progress:
+    often = Every(max(1, -(-(arguments.steps - n_before) // N_VALIDATIONS)))
+    validate: Hook[AgentRuntime] = Validate(often, best)
+    hooks = [AtRankZero(validate)]
+    if arguments.checkpoint is None:
+        return run_shown(arguments, runtime, n_before, hooks)
+    checkpoint = Checkpoint(arguments.checkpoint)
+    return run_shown(
+        arguments, runtime, n_before, hooks,
+        lambda: checkpoint.offer(lambda: WithBest(runtime.agent, best)),
+    )  # fmt: skip
