@@ -103,6 +103,15 @@ TESTED: Mapping[str, str] = {
     "mpiexec -n 2 python -m rl_impls train TicTacToe-v0 --agent compiled --runtime mpi-sync "
     "--steps 100000000": "tests/rl_impls/mpi/test_train_mpi.py::"
     "test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on",
+    "mpiexec --with-ft ulfm -n 3 python -m rl_impls train TicTacToe-v0 --agent compiled "
+    "--runtime mpi-sync --steps 100000000": "tests/rl_impls/mpi/test_survivors.py::"
+    "test_ranks_that_average_tables_make_all_the_steps",
+    "mpiexec -n 2 python -m rl_impls train CartPole-v1 --agent ppo --runtime mpi-ppo "
+    "--steps 150000": "tests/rl_impls/mpi/test_train_mpi_agents.py::"
+    "test_ranks_average_gradients_and_one_process_can_go_on_from_their_checkpoint",
+    "mpiexec -n 3 python -m rl_impls train CartPole-v1 --agent dqn --runtime mpi-central "
+    "--steps 50000": "tests/rl_impls/mpi/test_train_mpi_agents.py::"
+    "test_worker_ranks_step_and_rank_0_learns",
     "python -m rl_impls train rl_impls/CartPole-v1 --agent dqn --steps 100000 --seed 0 "
     "--json result.json": f"{AGENTS}/test_train_agents.py::"
     "test_every_agent_trains_and_tells_what_a_learner_of_a_table_does",
@@ -144,6 +153,9 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.perf.figures.efficiency 1 1000000"
     ),
     "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
+    "python -m tests.perf.figures.mpi_agents 9": (
+        "python -m tests.perf.figures.mpi_agents 1 256 dqn-2-ranks"
+    ),
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline burning 20": (
         "python -m tests.perf.figures.pipeline burning 1 100"
