@@ -1,0 +1,32 @@
+"""Whole trainings by an actor and a learner, with each preset, start of the actor included."""
+
+from functools import partial
+
+import pytest
+
+from rl_impls.agents.agent import shape_of
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.envs.control.make import make_batch
+from rl_impls.pipeline.actor_learner import train
+from rl_impls.pipeline.presets import PRESETS
+
+STEPS = 40_000
+
+make_env = partial(make_batch, "rl_impls/CartPole-v1", 1)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.rlperf(category="pipeline")
+def test_training_by_an_actor_and_a_learner(rlperf, name):
+    preset = PRESETS[name]
+    settings = preset.learner(DQNSettings(batch=64, update_every=16, buffer=50_000))
+
+    def from_the_start():
+        agent = DQN(shape_of(make_env(seed=0)), settings, seed=0)
+        return train(agent, make_env, STEPS, preset.pipeline, seed=0)
+
+    trained = rlperf.measure(
+        from_the_start, steps=STEPS, work=lambda done: {"updates": done.updates}
+    )
+    assert trained.steps == STEPS
+    assert trained.drops == 0
