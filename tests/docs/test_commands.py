@@ -3,7 +3,6 @@
 import ast
 import re
 import shlex
-import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -54,16 +53,6 @@ def test_the_test_that_is_named_exists(text: str):
     words = shlex.split(text)
     if words[0] == "rlperf":
         assert words[1] in COMMANDS
-
-
-@pytest.mark.parametrize("text", SHORTENED)
-def test_what_takes_long_can_be_begun(text: str, tmp_path: Path):
-    assert SHORTENED[text].split()[:3] == text.split()[:3]
-    command = SHORTENED[text].replace("{folder}", str(tmp_path))
-    done = subprocess.run(
-        [sys.executable, *command.split()[1:]], cwd=ROOT, capture_output=True, text=True
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def test_what_runs_the_tests_is_what_ci_does():
