@@ -15,7 +15,7 @@ from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
 from rl_impls.mpi.alike import NOTHING_DONE, begin_alike, in_slices, larger
 from rl_impls.mpi.checkpoint import Checkpoint, snapshot_of
-from rl_impls.mpi.crew import deaths_named
+from rl_impls.mpi.crew import ending_with_a_death
 from rl_impls.mpi.in_ranks import InRanks, Traffic
 from rl_impls.mpi.shards import Shards
 from rl_impls.runtimes.merge_kernel import merge_table
@@ -66,7 +66,7 @@ class MpiAsyncRuntime(InRanks):
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
-        with deaths_named():  # a rank's shard is lost with it
+        with ending_with_a_death(self._comm):  # a rank's shard is lost with it
             return self._train(n_steps, tick)
 
     def _train(self, n_steps: int, tick: Tick | None) -> Training:

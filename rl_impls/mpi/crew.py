@@ -9,16 +9,23 @@ from __future__ import annotations
 
 import os
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Final, Never, cast
 
 from rl_impls.errors import WorkerDied
 from rl_impls.mpi.waiting import until_done
-from rl_impls.mpi.world import library
+from rl_impls.mpi.world import FAILED, library
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
+
+
+KILLED: Final = (
+    "another rank was killed: see what it said, and go on from a checkpoint with --resume."
+)
+LOOK_S: Final = 0.2
 
 
 class RankDied(WorkerDied):
@@ -38,9 +45,32 @@ def deaths_named() -> Iterator[None]:
             mpi.ERR_REVOKED,
         ):
             raise
-        raise RankDied(
-            "another rank was killed: see what it said, and go on from a checkpoint with --resume."
-        ) from error
+        raise RankDied(KILLED) from error
+
+
+@contextmanager
+def ending_with_a_death(comm: Intracomm) -> Iterator[None]:
+    """End this process when another rank was killed. Whoever waits for its memory, or for a lock
+    that it held, is not told: a thread has to look."""
+    if not _is_able() or comm.Get_size() == 1:
+        yield
+        return
+    over = threading.Event()
+    watch = threading.Thread(target=_watch, args=(comm, over), daemon=True)
+    watch.start()
+    try:
+        with deaths_named():
+            yield
+    finally:
+        over.set()
+        watch.join()
+
+
+def _watch(comm: Intracomm, over: threading.Event) -> None:
+    while not over.wait(LOOK_S):
+        if comm.Get_failed().Get_size():
+            print(f"rl_impls: rank {comm.Get_rank()}: {KILLED}", file=sys.stderr, flush=True)
+            os._exit(FAILED)
 
 
 class Crew:
