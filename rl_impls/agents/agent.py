@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
 
@@ -42,8 +42,15 @@ def shape_of(env: ControlBatch) -> Shape:
     return Shape(env.n_envs, env.obs_size, env.n_actions, env.act_size, low, high, frame)
 
 
-class Agent(Protocol):
-    """All that `training.train` and `evaluation.evaluate` ask for."""
+class Plays(Protocol):
+    """All that is asked of who plays a first episode in each of many environments."""
+
+    def greedy(self, obs: Observations) -> Array:
+        """The best known action for each row, of which there may be any number."""
+
+
+class Agent(Plays, Protocol):
+    """All that `training.train` and `checkpoint.BestCheckpoint` ask for."""
 
     @property
     def shape(self) -> Shape: ...
@@ -58,11 +65,11 @@ class Agent(Protocol):
     def observe(self, step: Step) -> None:
         """Where the last actions led. Learns when it is time to."""
 
-    def greedy(self, obs: Observations) -> Array:
-        """The best known action for each row, of which there may be any number."""
-
     def parameters(self) -> list[Array]:
         """The arrays that decide what `greedy` returns."""
+
+    def set_parameters(self, arrays: Sequence[Array]) -> None:
+        """What `parameters` returned before, or those of another agent of its kind."""
 
 
 class DeepAgent(ABC):
@@ -95,6 +102,14 @@ class DeepAgent(ABC):
 
     @abstractmethod
     def parameters(self) -> list[Array]: ...
+
+    def set_parameters(self, arrays: Sequence[Array]) -> None:
+        for own, array in zip(self.parameters(), arrays, strict=True):
+            take_over(own, array, "an array of parameters")
+
+    def player(self, n_envs: int) -> Plays:
+        """Who plays an episode in each of so many environments; what was seen before may count."""
+        return self
 
     @property
     @abstractmethod

@@ -8,7 +8,7 @@ from typing import Final
 
 import numpy as np
 
-from rl_impls.agents.agent import Agent, Array, State, take_over
+from rl_impls.agents.agent import Agent, Array, State
 from rl_impls.errors import SettingError
 
 
@@ -40,8 +40,7 @@ class BestCheckpoint:
     def restore_best(self, agent: Agent) -> None:
         """Give the agent the parameters of the best validation, if there was one."""
         if self._kept:
-            for array, best in zip(agent.parameters(), self._kept, strict=True):
-                take_over(array, best, "a kept array of parameters")
+            agent.set_parameters(self._kept)
 
     def state(self) -> State:
         kept = {f"kept_{i}": array.copy() for i, array in enumerate(self._kept)}

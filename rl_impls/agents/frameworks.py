@@ -9,7 +9,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Final
 
-from rl_impls.errors import MissingDependency, SettingError
+from rl_impls.agents.pixels import PIXEL_DQN
+from rl_impls.errors import MissingDependency
 
 if TYPE_CHECKING:
     from rl_impls.agents.agent import DeepAgent
@@ -20,24 +21,20 @@ ON_FRAMEWORKS: Final = {
     ("ppo", "torch"): ("rl_impls.on_torch.ppo", "TorchPPO"),
     ("dqn", "jax"): ("rl_impls.on_jax.dqn", "JaxDQN"),
     ("ppo", "jax"): ("rl_impls.on_jax.ppo", "JaxPPO"),
+    (PIXEL_DQN, "torch"): ("rl_impls.on_torch.pixel_dqn", "PixelDQN"),
 }
 
 
+def frameworks_of(agent: str) -> tuple[str, ...]:
+    return tuple(framework for name, framework in ON_FRAMEWORKS if name == agent)
+
+
 def framework_type(agent: str, framework: str) -> type[DeepAgent]:
-    if (agent, framework) not in ON_FRAMEWORKS:
-        known = ", ".join(" on ".join(pair) for pair in ON_FRAMEWORKS)
-        raise SettingError(
-            f"there is no {agent} on {framework!r}: choose {known}, or the back end 'numpy'."
+    if find_spec(framework) is None:
+        raise MissingDependency(
+            f"{agent} on {framework} needs {framework}, which is not installed: "
+            f"pip install 'pytest-rlperf[{framework}]', or choose another back end or agent."
         )
-    require_framework(framework, f"{agent} on {framework}")
     module, name = ON_FRAMEWORKS[agent, framework]
     found: type[DeepAgent] = getattr(import_module(module), name)
     return found
-
-
-def require_framework(name: str, what: str) -> None:
-    if find_spec(name) is None:
-        raise MissingDependency(
-            f"{what} needs {name}, which is not installed: pip install 'pytest-rlperf[{name}]', "
-            "or choose the back end 'numpy'."
-        )

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rl_impls.agents.by_name import AGENTS
+from rl_impls.agents.by_name import SETTINGS
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
@@ -62,4 +62,4 @@ PRESETS: Final[dict[tuple[str, str], Preset]] = {
 def preset_for(agent: str, env_name: str) -> Preset:
     """That of the table, or the agent's defaults."""
     known = PRESETS.get((agent, env_name.removeprefix(COMPILED_PREFIX)))
-    return known or Preset(AGENTS[agent].settings_type(), N_ENVS.get(agent, 1), "defaults")
+    return known or Preset(SETTINGS[agent](), N_ENVS.get(agent, 1), "defaults")

@@ -15,7 +15,7 @@ from rl_impls.runtimes.runtime import MakeEnv
 
 # Named here and not asked for: who only wants the help does not wait for what they need.
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
-DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac")
+DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac", "pixel-dqn")
 AGENTS: Final = (*TABULAR, *DEEP)
 MPI_TABLES: Final = ("mpi-sync", "mpi-async")
 MPI: Final = (*MPI_TABLES, "mpi-ppo", "mpi-central")
@@ -23,9 +23,9 @@ RUNTIMES: Final = ("serial", "parallel", "actor-learner", *MPI)
 # The other deep agents learn from what they just did themselves, or from continuous actions.
 FROM_ACTORS: Final = ("dqn", "qr-dqn")
 PRESETS: Final = ("original", "optimised")
-# The others' updates are compiled code of this package alone.
-ON_FRAMEWORKS: Final = ("dqn", "ppo")
 BACKENDS: Final = ("numpy", "torch", "jax")
+# The updates of the others are compiled code of this package alone.
+BACKENDS_OF: Final = {"dqn": BACKENDS, "ppo": BACKENDS, "pixel-dqn": ("torch",)}
 COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
@@ -70,6 +70,19 @@ def check_runtime(agent: str, name: str) -> None:
         raise SettingError(
             f"{agent} trains with --runtime {' or '.join(known)}, and not with {name}: "
             "choose another runtime or another agent."
+        )
+
+
+def backends_of(agent: str) -> tuple[str, ...]:
+    """The usual one first; a table has none."""
+    return BACKENDS_OF.get(agent, ("numpy",)) if agent in DEEP else ()
+
+
+def check_backend(agent: str, name: str) -> None:
+    if name not in (known := backends_of(agent)):
+        what = f"learns with --backend {' or '.join(known)}" if known else "learns a table"
+        raise SettingError(
+            f"{agent} {what}, and not with {name}: choose another agent, or leave --backend out."
         )
 
 

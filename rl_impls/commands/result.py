@@ -19,6 +19,7 @@ class Result:
 
     env: str
     agent: str
+    backend: str | None  # what a deep agent's updates were computed with
     seed: int
     steps: int
     seconds: float

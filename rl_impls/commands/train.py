@@ -39,8 +39,9 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="serial (default), parallel, actor-learner, or over MPI "
         "mpi-sync, mpi-async, mpi-ppo and mpi-central",
     )
-    add("--backend", type=accepts.backend, default="numpy", metavar="NAME",
-        help="what dqn and ppo learn with: numpy (default), torch or jax")  # fmt: skip
+    add("--backend", type=accepts.backend, metavar="NAME",
+        help="what dqn and ppo learn with: numpy (default), torch or jax; pixel-dqn has torch "
+        "alone")  # fmt: skip
     add("--steps", type=accepts.positive, required=True, metavar="N")
     add("--seed", type=accepts.not_negative, default=0, metavar="S")
     add("--processes", type=accepts.positive, metavar="P",
@@ -98,14 +99,11 @@ def _check(arguments: Namespace) -> None:
         if arguments.runtime not in runtimes and getattr(arguments, option):
             name, their = option.replace("_", "-"), " or ".join(runtimes)
             raise SettingError(f"--{name} belongs to --runtime {their}: give both or neither.")
-    if arguments.backend != "numpy" and arguments.agent not in accepts.ON_FRAMEWORKS:
-        raise SettingError(
-            f"--backend is for {' and '.join(accepts.ON_FRAMEWORKS)}, and {arguments.agent} is "
-            "neither: leave it out."
-        )
+    if arguments.backend is not None:
+        accepts.check_backend(arguments.agent, arguments.backend)
     if arguments.resume:
         _check_resume(arguments)
-    if arguments.runtime in accepts.MPI and arguments.backend != "numpy":
+    if arguments.runtime in accepts.MPI and arguments.backend not in (None, "numpy"):
         raise SettingError("--backend does not go with ranks of MPI: leave one of them out.")
     if arguments.runtime in accepts.MPI and arguments.pin:
         raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")

@@ -27,6 +27,7 @@ from rl_impls.runtimes.deep import DeepRuntime, HasAgent, Save, Validate
 
 EPISODES: Final = 100
 N_VALIDATIONS: Final = 40
+N_VALIDATIONS_BY_FRAMES: Final = 10  # whoever sees frames plays slowly
 VALIDATIONS_A_SAVE: Final = 4
 VALIDATION_EPISODES: Final = 20
 # Far from what people choose for a training, and from each other: what was validated on decides
@@ -49,7 +50,8 @@ def train(arguments: Namespace) -> Result:
     # Actors have environments of their own, of which nothing is saved.
     own_env = env if arguments.runtime == "serial" else None
     n_before = agent.n_steps
-    often = -(-(arguments.steps - n_before) // N_VALIDATIONS)
+    n_validations = N_VALIDATIONS_BY_FRAMES if agent.sees_frames else N_VALIDATIONS
+    often = -(-(arguments.steps - n_before) // n_validations)
     hooks: list[Hook[HasAgent]] = [Validate(Every(often), checkpoint)]
     if arguments.save is not None:
         seldom = Every(VALIDATIONS_A_SAVE * often)
@@ -73,6 +75,7 @@ def train(arguments: Namespace) -> Result:
     return kind(
         env=arguments.env,
         agent=arguments.agent,
+        backend=agent.backend,
         seed=arguments.seed,
         **outcome(play, agent),
         **told,

@@ -66,6 +66,7 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
         return MpiResult(
             env=arguments.env,
             agent=arguments.agent,
+            backend=None,
             seed=arguments.seed,
             **speed_of(progress),
             **outcome(arguments.env, play(learner, make_env)),

@@ -69,6 +69,7 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
         return MpiResult(
             env=arguments.env,
             agent=arguments.agent,
+            backend=agent.backend,
             seed=arguments.seed,
             **speed_of(progress),
             **outcome(play, agent),

@@ -41,6 +41,7 @@ def train(arguments: Namespace) -> Result:
     return Result(
         env=arguments.env,
         agent=arguments.agent,
+        backend=None,
         seed=arguments.seed,
         **speed_of(progress),
         **outcome(arguments.env, played),

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any, ClassVar, Final
 
@@ -22,8 +21,9 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import epsilon_greedy
-from rl_impls.agents.dqn import ACTING, DQNSettings
-from rl_impls.agents.settings import AgentSettings, at_least
+from rl_impls.agents.dqn import ACTING
+from rl_impls.agents.pixels import PIXEL_DQN, PixelSettings
+from rl_impls.agents.settings import AgentSettings
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import SettingError
 from rl_impls.on_torch.adam import FlatAdam
@@ -37,30 +37,11 @@ from rl_impls.replay.frames import FrameReplay, FrameTransitions
 from rl_impls.schedules import Linear
 
 
-@dataclass(frozen=True, slots=True)
-class PixelSettings(DQNSettings):
-    """An update has the gradient of `accumulate` times `batch` rows, and the memory of `batch`:
-    4 times 512 learns as from 2048."""
-
-    hidden: tuple[int, ...] = (512,)
-    buffer: int = 50_000  # frames
-    batch: int = 32
-    accumulate: int = 1
-    stack: int = 4
-    target_every: int = 1000
-    huber: float = 1.0
-
-    def check(self) -> None:
-        DQNSettings.check(self)
-        at_least(1, accumulate=self.accumulate, stack=self.stack)
-        if len(self.hidden) != 1:
-            raise SettingError("behind the convolutions there is 1 hidden layer: name its width.")
-
-
 class PixelDQN(DeepAgent):
-    """Of one environment. Its replay is not saved with it: frames are many."""
+    """Of one environment. Its replay is not saved with it, since frames are many: one that goes on
+    from a file plays as long as a new one does until it learns."""
 
-    name: ClassVar[str] = "pixel-dqn"
+    name: ClassVar[str] = PIXEL_DQN
     settings_type: ClassVar[type[AgentSettings]] = PixelSettings
     backend: ClassVar[str] = "torch"
     sees_frames: ClassVar[bool] = True
@@ -79,6 +60,7 @@ class PixelDQN(DeepAgent):
         super().__init__(shape, seed)
         self.settings: Final = settings or PixelSettings()
         self.loss = 0.0  # of the last update
+        self._n_kept = 0  # steps that the replay was shown
         self._computing: Final = computing or Computing()
         self._device: Final = self._computing.place
         net_seed, replay_seed = seeds_of(seed, 2)
@@ -140,7 +122,7 @@ class PixelDQN(DeepAgent):
         return self._actions
 
     def greedy(self, obs: Any) -> Array:
-        """Of stacks, or of single frames, which then stand still; see `Playing`."""
+        """Of stacks, or of single frames, which then stand still; see `player`."""
         stacks = obs if obs.ndim == 4 else np.repeat(obs[:, None], self.settings.stack, axis=1)
         return self.values(np.ascontiguousarray(stacks)).argmax(axis=1)
 
@@ -155,7 +137,8 @@ class PixelDQN(DeepAgent):
             self.replay.end(last[0])
         self._stacks.end(ended)
         self.n_steps += 1
-        if self.n_steps >= self.settings.learning_starts:
+        self._n_kept += 1
+        if self._n_kept >= self.settings.learning_starts:
             self._learn()
 
     def _learn(self) -> None:
@@ -197,11 +180,20 @@ class PixelDQN(DeepAgent):
         self._target_flat.copy_(self._flat)
 
     def rehearse(self) -> None:
+        # A transition is whole with the frame that follows.
+        self.replay.end(np.zeros(self.shape.frame, np.uint8))
         self.update()
+
+    def player(self, n_envs: int) -> Playing:
+        return Playing(self, n_envs)
 
     def parameters(self) -> list[Array]:
         """One flat array, as a pipeline publishes it; on a GPU it is a copy."""
         return [on_host(self._flat)]
+
+    def set_parameters(self, arrays: Sequence[Array]) -> None:
+        (flat,) = arrays
+        _fill(self._flat, flat, "a network")
 
     def cut(self) -> None:
         self._stacks.end(np.ones(1, np.bool_))
@@ -217,15 +209,20 @@ class PixelDQN(DeepAgent):
     def set_state(self, state: Mapping[str, Array]) -> None:
         super().set_state(state)
         for name, flat in (("net", self._flat), ("target", self._target_flat)):
-            there = on_host(flat).copy()
-            take_over(there, state[name], name)
-            flat.copy_(torch.from_numpy(there))
+            _fill(flat, state[name], name)
         self._adam.set_state(under("adam", state))
 
 
+def _fill(flat: torch.Tensor, array: Array, name: str) -> None:
+    """Wherever it is."""
+    there = on_host(flat).copy()
+    take_over(there, array, name)
+    flat.copy_(torch.from_numpy(there))
+
+
 class Playing:
-    """An agent that plays many environments greedily, for `agents.evaluation`: it knows what it saw
-    of each since the beginning of its first episode, the only one that counts there."""
+    """An agent that plays many environments greedily: it knows what it saw of each since the
+    beginning of its first episode."""
 
     def __init__(self, agent: PixelDQN, n_envs: int) -> None:
         self._agent: Final = agent

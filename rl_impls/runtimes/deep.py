@@ -135,7 +135,7 @@ def compile_for(agent: DeepAgent, env: ControlBatch) -> None:
         snapshot = env.snapshot()
         env.step(actions)
         env.restore(snapshot)
-    step = Buffers(env.n_envs, env.obs_size).turn()
+    step = Buffers(*env.obs.shape, dtype=env.obs.dtype.type).turn()
     twin.observe(step)
     twin.rehearse()
     add_step(step.r_t, step.terminated, step.truncated, np.zeros(2))

@@ -121,6 +121,9 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train rl_impls/CartPole-v1 --agent ppo --backend jax --steps 100000": (
         "tests/rl_impls/frameworks/test_backends.py::test_the_command_line_trains_with_them"
     ),
+    "python -m rl_impls train rl_impls/SideScroller-v0 --agent pixel-dqn --steps 40000 "
+    "--json result.json": "tests/rl_impls/frameworks/test_pixels.py::"
+    "test_the_command_line_trains_it_and_goes_on_from_a_file",
     "make frameworks": "tests/frameworks/test_frameworks_sides.py::test_a_side_runs",
     "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
     "python -m tests.perf.figures.presets 15": COMPARED_PRESETS,
@@ -155,6 +158,9 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
     "python -m tests.perf.figures.mpi_agents 9": (
         "python -m tests.perf.figures.mpi_agents 1 256 dqn-2-ranks"
+    ),
+    "python -m tests.perf.figures.scale_jobs jobs 5": (
+        "python -m tests.perf.figures.scale_jobs {folder}/jobs 1 0.001"
     ),
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline burning 20": (

@@ -14,6 +14,7 @@ from rl_impls.agents.agent import shape_of
 from rl_impls.agents.by_name import agent_type
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.evaluation import evaluate
+from rl_impls.agents.pixels import PixelSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.presets import preset_for
 from rl_impls.agents.training import train
@@ -77,7 +78,7 @@ def ppo(backend: str, sizes: Sizes, seed: int) -> Measured:
 
 def pixels(way: Any, sizes: Sizes, seed: int) -> Measured:
     from rl_impls.on_torch.computing import Computing
-    from rl_impls.on_torch.pixel_dqn import PixelDQN, PixelSettings
+    from rl_impls.on_torch.pixel_dqn import PixelDQN
 
     env = make_batch(SIDE_SCROLLER, 1, seed=seed)
     settings = PixelSettings(buffer=1000, learning_starts=10**9)

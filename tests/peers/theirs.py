@@ -66,7 +66,7 @@ def end_to_end(model: Any, n_steps: int, sizes: Sizes) -> Measured:
     seconds = time.process_time() - begin - watch.paused_s
     watch.judge()
     model.policy.load_state_dict(watch.kept)
-    played = evaluate(Player(model), OWN, sizes.episodes, seed=EVALUATION_SEED)  # type: ignore[arg-type]
+    played = evaluate(Player(model), OWN, sizes.episodes, seed=EVALUATION_SEED)
     return Measured(model.num_timesteps / seconds, float(played.mean()))
 
 

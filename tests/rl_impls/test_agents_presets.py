@@ -3,7 +3,7 @@
 import pytest
 
 from rl_impls.agents.agent import Shape
-from rl_impls.agents.by_name import AGENTS, make_agent
+from rl_impls.agents.by_name import AGENTS, SETTINGS, make_agent
 from rl_impls.agents.presets import PRESETS, preset_for
 from rl_impls.agents.settings import AgentSettings
 from rl_impls.errors import SettingError
@@ -11,10 +11,10 @@ from rl_impls.errors import SettingError
 NUMBERED, CONTINUOUS = Shape(8, 3, 2), Shape(8, 3, 0, 1, (-1.0,), (1.0,))
 
 
-@pytest.mark.parametrize("name", AGENTS)
+@pytest.mark.parametrize("name", SETTINGS)
 def test_where_no_preset_is_known_an_agent_has_its_defaults(name):
     preset = preset_for(name, "Acrobot-v1")
-    assert preset.settings == AGENTS[name].settings_type()
+    assert preset.settings == SETTINGS[name]()
     assert preset.source == "defaults"
 
 

@@ -1,14 +1,19 @@
 """The agent that learns from frames: its network, its parts of a batch, its weights elsewhere."""
 
+import json
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from rl_impls.__main__ import main
 from rl_impls.agents.agent import shape_of
+from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.evaluation import evaluate
+from rl_impls.agents.pixels import PixelSettings
 from rl_impls.agents.training import train
+from rl_impls.commands import train_agent
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError, SpaceError
 from tests.rl_impls.frameworks.agreement import need
@@ -18,7 +23,7 @@ torch = need("torch")
 from rl_impls.on_torch.computing import Computing  # noqa: E402
 from rl_impls.on_torch.conv import ConvQ, flattened  # noqa: E402
 from rl_impls.on_torch.device import device_named, sent, spread  # noqa: E402
-from rl_impls.on_torch.pixel_dqn import PixelDQN, PixelSettings, Playing  # noqa: E402
+from rl_impls.on_torch.pixel_dqn import PixelDQN  # noqa: E402
 from rl_impls.on_torch.stacks import Stacks  # noqa: E402
 
 NAME = "rl_impls/SideScroller-v0"
@@ -59,8 +64,55 @@ def test_the_loop_trains_it_on_frames_and_it_plays_with_what_it_saw():
     assert agent.n_steps == 60
     assert agent.updates_made == 6  # at 40, 44, ..., 60
     assert agent.replay.n_added >= 60
-    returns = evaluate(Playing(agent, 2), NAME, 2, seed=5)  # type: ignore[arg-type]
-    assert returns.shape == (2,)
+    assert evaluate(agent, NAME, 2, seed=5).shape == (2,)
+
+
+def test_who_plays_sees_what_each_environment_showed_before():
+    agent = played(44)
+    env, watching = make_batch(NAME, 2, seed=5), Stacks(2, 4, (84, 84))
+    player = agent.player(2)
+    for _ in range(6):
+        actions = player.greedy(env.obs)
+        seen: Any = env.obs
+        np.testing.assert_array_equal(actions, agent.greedy(watching.push(seen)))
+        env.step(actions)
+
+
+def test_the_command_line_trains_it_and_goes_on_from_a_file(
+    tmp_path: Path, capsys: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(train_agent, "VALIDATION_EPISODES", 1)
+    monkeypatch.setattr(train_agent, "EPISODES", 2)
+    words = ["train", NAME, "--agent", "pixel-dqn", "--save", str(tmp_path / "agent.npz")]
+    assert main([*words, "--steps", "50", "--json", "-"]) == 0
+    told = json.loads(capsys.readouterr().out)
+    assert (told["steps"], told["agent"], told["backend"]) == (50, "pixel-dqn", "torch")
+    assert -1 <= told["mean_return"] <= 25
+    assert main([*words, "--steps", "60", "--resume", "--json", "-"]) == 0
+    assert json.loads(capsys.readouterr().out)["steps"] == 10
+
+
+def test_an_agent_from_a_file_learns_when_its_replay_is_filled_again(tmp_path: Path):
+    agent = played(60)
+    agent.save(tmp_path / "agent.npz")
+    again = PixelDQN.load(tmp_path / "agent.npz")
+    env = make_batch(NAME, 1, seed=3)
+    train(again, env, 39)
+    assert again.updates_made == agent.updates_made
+    train(again, env, 5)
+    assert again.updates_made == agent.updates_made + 2  # at 100 and 104 in all
+
+
+def test_the_best_that_was_validated_comes_back():
+    agent, scores = played(44), iter([1.0, 0.0])
+    best = BestCheckpoint(lambda _: next(scores))
+    best.judge(agent)
+    kept = agent.parameters()[0].copy()
+    agent.update()
+    best.judge(agent)
+    assert (agent.parameters()[0] != kept).any()
+    best.restore_best(agent)
+    np.testing.assert_array_equal(agent.parameters()[0], kept)
 
 
 def test_it_fits_what_it_is_shown():
@@ -148,6 +200,8 @@ def test_agents_and_environments_have_to_fit():
         PixelDQN(frames._replace(n_envs=2))
     with pytest.raises(SettingError, match="1 hidden layer: name its width"):
         PixelSettings(hidden=(8, 8))
+    with pytest.raises(SettingError, match="learning_starts is at least 2, not 1"):
+        PixelSettings(learning_starts=1)
 
 
 def test_several_gpus_share_a_batch(monkeypatch: pytest.MonkeyPatch):

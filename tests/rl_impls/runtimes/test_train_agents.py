@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 from rl_impls.__main__ import main
-from rl_impls.agents.by_name import AGENTS
+from rl_impls.agents.by_name import AGENTS, SETTINGS, backends_of
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.dqn import DQN
-from rl_impls.commands import train_agent
+from rl_impls.commands import arguments, train_agent
 from rl_impls.commands.arguments import DEEP
 from rl_impls.commands.result import Result
 from tests.rl_impls.runtimes.mistakes import assert_is_one_clear_line
@@ -28,15 +28,17 @@ def result_of(capsys, *words):
 
 
 def test_the_deep_agents_are_those_of_the_package():
-    assert set(DEEP) == set(AGENTS)
+    assert set(DEEP) == set(SETTINGS)
+    assert all(arguments.backends_of(agent) == backends_of(agent) for agent in DEEP)
 
 
-@pytest.mark.parametrize("agent", DEEP)
+@pytest.mark.parametrize("agent", AGENTS)
 def test_every_agent_trains_and_tells_what_a_learner_of_a_table_does(agent, capsys):
     env = PENDULUM if agent == "sac" else CARTPOLE
     result = result_of(capsys, env, "--agent", agent, "--steps", "1200", "--seed", "1")
     assert set(result) == {field.name for field in fields(Result)}
     assert (result["steps"], result["agent"], result["env"]) == (1200, agent, env)
+    assert result["backend"] == "numpy"
     assert (result["games"], result["win_rate"], result["runtime"]) == (100, None, "serial")
     assert result["steps_per_s"] == pytest.approx(1200 / result["seconds"])
     # An episode of Pendulum has 200 steps; a pole that nobody balances falls within about 20.
@@ -111,6 +113,9 @@ def test_a_training_that_is_resumed_ends_as_if_it_had_never_stopped(tmp_path):
         (["CartPole", "--agent", "dqn"], "did you mean CartPole-v"),
         ([CARTPOLE, "--agent", "dqn", "--runtime", "parallel"], "dqn trains with --runtime serial"),
         ([CARTPOLE, "--agent", "dqn", "--processes", "2"], "belongs to --runtime parallel"),
+        ([CARTPOLE, "--agent", "sac", "--backend", "jax"], "sac learns with --backend numpy, and"),
+        ([CARTPOLE, "--agent", "list", "--backend", "jax"], "list learns a table, and not with"),
+        ([CARTPOLE, "--agent", "pixel-dqn", "--backend", "numpy"], "learns with --backend torch"),
         ([CARTPOLE, "--agent", "list"], "a table cannot hold observations"),
         ([CARTPOLE, "--agent", "dqn", "--save", "no/file"], "make it first"),
     ],
