@@ -277,3 +277,36 @@ def test_a_count_that_is_no_number_is_named():
     work: Any = {"updates": 1, "name": "x"}
     with pytest.raises(FixtureError, match=r"work\['name'\] is 'x', not a finite number"):
         counts(work, None)
+
+
+class AnyBaton:
+    """Of two sides, one of which is played elsewhere."""
+
+    alone = False
+
+    def reset(self, seconds: float) -> None:
+        """There is nothing to wait for."""
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_result_is_that_of_the_last_call_also_of_one_beyond_the_plan(
+    raises: bool, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[int] = []
+
+    def work() -> int:
+        if raises and len(made) == asked:
+            raise ValueError
+        made.append(len(made) + 1)
+        return made[-1]
+
+    def abreast(side: int, pairs: int, seed: int, baton: Baton, run_slice: Any, go_on: Any) -> None:
+        for _ in range(pairs):
+            run_slice()
+        go_on()
+
+    monkeypatch.setattr("pytest_rlperf.measure.player.run_abreast", abreast)
+    plan = Plan(Mode.CONCURRENT, calls=1, pairs=3, warmup=1, abreast=True)
+    asked = plan.warmup + plan.pairs
+    one = player(FakeChannel(["go"]), plan=plan, baton=cast(Baton, AnyBaton()))
+    assert one.play(Calls(work), None, None) == len(made) == asked + (not raises)
