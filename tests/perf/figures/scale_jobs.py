@@ -1,8 +1,9 @@
 """`python -m tests.perf.figures.scale_jobs FOLDER [ROUNDS [SHARE]]`: jobs for `rlperf scale`.
 
-Three tables of different size, each learned in one rank and in two with three sync periods, once
-in every round, in random order. Of each job the folder keeps the one that took the median time of
-the rounds. SHARE makes all of them that much shorter.
+Three tables of different size, each learned in one rank and in two with five sync periods, once in
+every round, in random order. Of each job the folder keeps the one that took the median time of the
+rounds. The outer periods tell the terms of the model, so that it can be held against each of the
+three between them without having seen it. SHARE makes all of them that much shorter.
 """
 
 import json
@@ -21,8 +22,8 @@ from tests.perf.figures.mpi import MPIEXEC
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """`steps` of a rank take about three seconds; the shortest period leaves exchanges a good part
-    of the time, the longest next to nothing."""
+    """`steps` of a rank take about three seconds. In the shortest period exchanges take a good part
+    of the time, in the longest next to nothing."""
 
     env: str
     steps: int
@@ -42,17 +43,17 @@ class Job:
 
 
 WORKS = (
-    Work("FrozenLake8x8-v1", 600_000, (128, 1024, 16_384)),
-    Work("Taxi-v4", 600_000, (128, 1024, 16_384)),
-    Work("TicTacToe-v0", 120_000_000, (16_384, 131_072, 2_097_152)),
+    Work("FrozenLake8x8-v1", 400_000, (64, 128, 256, 1024, 16_384)),
+    Work("Taxi-v4", 260_000, (64, 128, 256, 1024, 16_384)),
+    Work("TicTacToe-v0", 120_000_000, (8192, 16_384, 65_536, 262_144, 2_097_152)),
 )
 
 
 def jobs(share: float) -> Iterator[Job]:
     for work in WORKS:
         steps = max(work.periods[0], int(work.steps * share))
-        # One rank exchanges with nobody; two of them tell how exactly a step is known.
-        yield from (Job(work.env, 1, steps, period) for period in work.periods[1:])
+        # One rank exchanges with nobody; two such jobs tell how exactly a step is known.
+        yield from (Job(work.env, 1, steps, period) for period in work.periods[-2:])
         yield from (Job(work.env, 2, steps, period) for period in work.periods)
 
 
