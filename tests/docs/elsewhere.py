@@ -178,6 +178,7 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.proof table docs/proof/verdicts.jsonl"
     ),
     "python -m tests.proof.load": "python -m tests.proof.load --processes 1 --seconds 0.1",
+    "python -m tests.proof.memory.timing 6": "python -m tests.proof.memory.timing 2 5",
     "python -m tests.proof.memory run --out docs/proof/memory.jsonl": (
         "python -m tests.proof.memory run --out {folder}/memory.jsonl --minutes 0"
     ),
