@@ -124,6 +124,8 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train rl_impls/SideScroller-v0 --agent pixel-dqn --steps 40000 "
     "--json result.json": "tests/rl_impls/frameworks/test_pixels.py::"
     "test_the_command_line_trains_it_and_goes_on_from_a_file",
+    "python -m tests.proof.memory.timing 6": "tests/proof/test_memory_timing.py::"
+    "test_a_run_tells_the_ratio_of_what_the_gate_read_for_twins",
     "make frameworks": "tests/frameworks/test_frameworks_sides.py::test_a_side_runs",
     "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
     "python -m tests.perf.figures.presets 15": COMPARED_PRESETS,
@@ -178,7 +180,6 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.proof table docs/proof/verdicts.jsonl"
     ),
     "python -m tests.proof.load": "python -m tests.proof.load --processes 1 --seconds 0.1",
-    "python -m tests.proof.memory.timing 6": "python -m tests.proof.memory.timing 2 5",
     "python -m tests.proof.memory run --out docs/proof/memory.jsonl": (
         "python -m tests.proof.memory run --out {folder}/memory.jsonl --minutes 0"
     ),
