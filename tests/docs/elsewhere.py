@@ -162,7 +162,7 @@ SHORTENED: Mapping[str, str] = {
         "python -m tests.perf.figures.mpi_agents 1 256 dqn-2-ranks"
     ),
     "python -m tests.perf.figures.scale_jobs jobs 5": (
-        "python -m tests.perf.figures.scale_jobs {folder}/jobs 1 0.001"
+        "python -m tests.perf.figures.scale_jobs {folder}/jobs 1 0.001 Taxi-v4"
     ),
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
     "python -m tests.perf.figures.pipeline burning 20": (

@@ -1,4 +1,4 @@
-"""`python -m tests.perf.figures.scale_jobs FOLDER [ROUNDS [SHARE]]`: jobs for `rlperf scale`.
+"""`python -m tests.perf.figures.scale_jobs FOLDER [ROUNDS [SHARE [ENV ...]]]`: for `rlperf scale`.
 
 Three tables of different size, each learned in one rank and in two with five sync periods, once in
 every round, in random order. Of each job the folder keeps the one that took the median time of the
@@ -11,7 +11,7 @@ import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +49,8 @@ WORKS = (
 )
 
 
-def jobs(share: float) -> Iterator[Job]:
-    for work in WORKS:
+def jobs(share: float, envs: Sequence[str]) -> Iterator[Job]:
+    for work in (work for work in WORKS if not envs or work.env in envs):
         steps = max(work.periods[0], int(work.steps * share))
         # One rank exchanges with nobody; two such jobs tell how exactly a step is known.
         yield from (Job(work.env, 1, steps, period) for period in work.periods[-2:])
@@ -74,7 +74,7 @@ def of_median_time(rounds: list[dict[str, Any]]) -> dict[str, Any]:
 
 def main(argv: list[str]) -> None:
     folder, n_rounds = Path(argv[0]), int(argv[1]) if argv[1:] else 5
-    wanted = list(jobs(float(argv[2]) if argv[2:] else 1.0))
+    wanted = list(jobs(float(argv[2]) if argv[2:] else 1.0, argv[3:]))
     folder.mkdir(parents=True, exist_ok=True)
     print(f"{circumstances()}\npython -m tests.perf.figures.scale_jobs {' '.join(argv)}")
     found: dict[Job, list[dict[str, Any]]] = {job: [] for job in wanted}
