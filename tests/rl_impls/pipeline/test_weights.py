@@ -5,7 +5,7 @@ import pytest
 
 from rl_impls.pipeline.compared import ComparedWeights
 from rl_impls.pipeline.weights import SharedWeights
-from tests.rl_impls.pipeline.weights_stress import stress
+from tests.rl_impls.pipeline.weights_stress import LEAST, stress
 
 
 def weights_of(*numbers):
@@ -52,6 +52,6 @@ def test_versions_count_upwards():
 
 def test_no_copy_is_torn_however_often_weights_are_published():
     last, seen = stress(1.5)
-    assert last > 100
+    assert last >= LEAST
     assert [reader.torn for reader in seen] == [0, 0]
     assert all(reader.copies > 0 for reader in seen)

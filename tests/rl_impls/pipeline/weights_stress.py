@@ -20,6 +20,7 @@ from tests.rl_impls.pipeline.crowd import start
 N_READERS = 2
 SIZE = 4_610  # of a network 4-64-64-2
 EXACT = 1 << 24  # below this, float32 holds every whole number
+LEAST = 100  # versions, however long compiling takes on a busy machine
 
 
 class Seen(NamedTuple):
@@ -33,7 +34,7 @@ def publish(weights: SharedWeights, seconds: float, said: Connection) -> None:
     array = np.zeros(SIZE, np.float32)
     end = time.monotonic() + seconds
     version = 0
-    while time.monotonic() < end:
+    while version < LEAST or time.monotonic() < end:
         version += 1
         array[:] = version % EXACT
         weights.publish([array], version)
@@ -44,7 +45,7 @@ def copy(weights: SharedWeights, seconds: float, said: Connection) -> None:
     array = np.zeros(SIZE, np.float32)
     end = time.monotonic() + seconds
     copies = versions = torn = last = 0
-    while time.monotonic() < end:
+    while not copies or time.monotonic() < end:
         version = weights.copy_to([array])
         wrong = not (array == np.float32(version % EXACT)).all()
         torn += wrong or version < last
