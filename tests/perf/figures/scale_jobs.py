@@ -3,7 +3,8 @@
 Three tables of different size, each learned in one rank and in two with five sync periods, once in
 every round, in random order. Of each job the folder keeps the one that took the median time of the
 rounds. The outer periods tell the terms of the model, so that it can be held against each of the
-three between them without having seen it. SHARE makes all of them that much shorter.
+three between them without having seen it. SHARE makes all of them that much shorter,
+and after it the wanted tables may be named.
 """
 
 import json
