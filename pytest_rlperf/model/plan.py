@@ -71,7 +71,7 @@ class Plan:
     imports: tuple[str, ...] = ()  # modules to be imported in a process of their own
     first_call: bool = False  # the first untimed call is timed after all, on its own
     kernels: tuple[tuple[str, int], ...] = ()  # the reference's, with their calls a round
-    kernel_rounds: int = 1  # a slice: all kernels, each time in another order
+    kernel_rounds: int = 1  # a slice in turns: all kernels, each time in another order
     profile: Profiling = Profiling.NOTHING  # what its slices are watched for; then none is judged
     lines_of: str = ""  # the function whose lines are timed, `file:name` or a name alone
 

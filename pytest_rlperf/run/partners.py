@@ -169,10 +169,7 @@ class Kernels:
 
     def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
         assert facts is not None
-        call_ns = {
-            name: tuple(own / (calls * plan.kernel_rounds) for own in facts["kernel_ns"][name])
-            for name, calls in plan.kernels
-        }
+        call_ns = {name: tuple(taken) for name, taken in facts["kernel_ns"].items()}
         return Block(head, reference=Reference(call_ns))
 
     def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:

@@ -4,7 +4,8 @@ import gc
 import random
 import socket
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -21,13 +22,19 @@ from tests.factories import FakeClock
 NODE = "test_a.py::test_a"
 TAKES_NS = {"a": 100, "b": 2_000, "c": 30_000}
 CALLS = {"a": 7, "b": 3, "c": 1}
+ROUND_NS = sum(CALLS[name] * ns for name, ns in TAKES_NS.items())
 ROUNDS = 4
 PLAN = Plan(
     Mode.SLICED, calls=1, pairs=2, warmup=0, kernels=tuple(CALLS.items()), kernel_rounds=ROUNDS
 )
 
 
-def slices(clock: FakeClock, played: list[str] | None = None) -> KernelSlices:
+def slices(
+    clock: FakeClock,
+    played: list[str] | None = None,
+    plan: Plan = PLAN,
+    over: Callable[[], bool] = lambda: False,
+) -> KernelSlices:
     def kernel(name: str) -> Kernel:
         def compute() -> None:
             clock.compute(TAKES_NS[name])
@@ -36,16 +43,26 @@ def slices(clock: FakeClock, played: list[str] | None = None) -> KernelSlices:
 
         return compute
 
-    return KernelSlices({name: kernel(name) for name in TAKES_NS}, PLAN, random.Random(1))
+    return KernelSlices({name: kernel(name) for name in TAKES_NS}, plan, random.Random(1), over)
 
 
 def test_every_slice_has_the_planned_calls_of_every_kernel():
     clock = FakeClock()
     made = slices(clock)
     times = [made.timed(99, clock)[0].own_ns for _ in range(2)]
-    each = {name: ROUNDS * CALLS[name] * TAKES_NS[name] for name in CALLS}
-    assert times == [sum(each.values())] * 2
-    assert made.facts() == {"kernel_ns": {name: [ns] * 2 for name, ns in each.items()}}
+    assert times == [ROUNDS * ROUND_NS] * 2
+    assert made.facts() == {"kernel_ns": {name: [ns] * 2 for name, ns in TAKES_NS.items()}}
+
+
+@pytest.mark.parametrize(("lasts_ns", "rounds"), [(0, 1), (ROUND_NS, 1), (9 * ROUND_NS + 1, 10)])
+def test_beside_a_test_that_runs_at_the_same_time_they_play_until_its_slice_is_over(
+    lasts_ns: int, rounds: int
+):
+    clock = FakeClock()
+    together = replace(PLAN, mode=Mode.CONCURRENT)
+    made = slices(clock, plan=together, over=lambda: clock.wall_ns >= lasts_ns)
+    assert made.timed(1, clock)[0].own_ns == rounds * ROUND_NS
+    assert made.facts() == {"kernel_ns": {name: [ns] for name, ns in TAKES_NS.items()}}
 
 
 def test_all_kernels_have_their_turn_before_one_has_a_second():
@@ -143,8 +160,9 @@ def test_it_plays_the_planned_kernels_and_says_what_each_took_slice_by_slice(tal
     talk.channel.send({"do": "go"})
     measured = talk.hear("measured")
     assert measured["kernel_ns"].keys() == {"compiled", "interpreter"}
-    each = zip(*measured["kernel_ns"].values(), strict=True)
-    assert measured["own_ns"] == [sum(pieces) for pieces in each]
+    taken = measured["kernel_ns"]
+    each = zip(*([calls * ns for ns in taken[name]] for name, calls in kernels), strict=True)
+    assert measured["own_ns"] == [pytest.approx(sum(pieces)) for pieces in each]
     assert talk.hear("ended")["abandoned"] is False
 
 

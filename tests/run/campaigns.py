@@ -99,7 +99,8 @@ class FakeBlocks:
         base = round(task.plan.calls * test.call_ns)
         partner = _times(base)
         if self._kernels:
-            partner["kernel_ns"] = {"interpreter": partner["own_ns"]}
+            calls = dict(task.plan.kernels)["interpreter"] * task.plan.kernel_rounds
+            partner["kernel_ns"] = {"interpreter": [ns / calls for ns in partner["own_ns"]]}
         return [
             SideRun(State.RAN, facts={**_times(head), "work": test.work}),
             SideRun(State.RAN, facts={**partner, "work": {}}),
