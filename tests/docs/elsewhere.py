@@ -31,6 +31,8 @@ RECORDED = f"{WHOLE}/test_action.py::" + (
     "test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch"
 )
 SCALED = f"{COMMANDS}/test_scale.py::test_every_workload_gets_rows_for_4_to_256_nodes"
+JOBS = "tests/docs/test_scale_jobs.py"
+SHOWN = f"{JOBS}::test_a_table_of_the_page_is_what_the_command_prints"
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
 COMPARED_PRESETS = (
     "tests/rl_impls/pipeline/test_actor_learner.py::"
@@ -77,10 +79,10 @@ TESTED: Mapping[str, str] = {
         f"{COMMANDS}/test_report.py::test_the_page_has_the_trends_of_the_history_that_is_named"
     ),
     "rlperf scale": SCALED,
-    "rlperf scale jobs/*.json --sync-period 65536": SCALED,
-    "rlperf scale jobs/*.json --sync-period 65536 --latency 50us --bandwidth 10Gbit --target 95% "
-    "--published 4=94.5%,8=90.3%,16=77.6%": f"{COMMANDS}/test_scale.py::"
-    "test_a_network_target_and_figures_of_others_can_be_stated",
+    "rlperf scale docs/scale-jobs/*.json": f"{JOBS}::test_each_job_of_two_ranks_is_told_unseen",
+    "rlperf scale docs/scale-jobs/TicTacToe*.json --sync-period 262144": SHOWN,
+    "rlperf scale docs/scale-jobs/TicTacToe*.json --sync-period 262144 --latency 50us "
+    "--bandwidth 10Gbit --target 95% --published 4=94.5%,8=90.3%,16=77.6%": SHOWN,
     "rlperf scale jobs/*.json --plot scaling.svg": f"{COMMANDS}/test_scale.py::"
     "test_measured_and_modelled_are_drawn_together",
     "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
@@ -161,7 +163,7 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.perf.figures.mpi_agents 9": (
         "python -m tests.perf.figures.mpi_agents 1 256 dqn-2-ranks"
     ),
-    "python -m tests.perf.figures.scale_jobs jobs 5": (
+    "python -m tests.perf.figures.scale_jobs jobs 3": (
         "python -m tests.perf.figures.scale_jobs {folder}/jobs 1 0.001 Taxi-v4"
     ),
     "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
