@@ -172,6 +172,9 @@ SHORTENED: Mapping[str, str] = {
     ),
     "python -m tests.perf.figures.transport 7": "python -m tests.perf.figures.transport 1 5000",
     "python -m tests.perf.figures.nets 7": "python -m tests.perf.figures.nets 1",
+    "python -m tests.frameworks table docs/frameworks/figures.jsonl": (
+        "python -m tests.frameworks table docs/frameworks/figures.jsonl"
+    ),
     "python -m tests.peers table docs/peers/deep.jsonl": (
         "python -m tests.peers table docs/peers/deep.jsonl"
     ),

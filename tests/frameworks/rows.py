@@ -18,26 +18,28 @@ class Section:
 
 SECTIONS: Final = (
     Section(
-        "Updates of DQN, 256 rows, 64 × 64 units",
-        "1/s",
-        ("dqn numpy", "dqn torch", "dqn torch compiled", "dqn torch mixed", "dqn jax"),
+        "Updates of DQN, 256 rows, 64 × 64 units", "1/s", ("dqn numpy", "dqn torch", "dqn jax")
     ),
     Section(
         "Updates of DQN, 256 rows, 256 × 256 units",
         "1/s",
-        (
-            "wide dqn numpy",
-            "wide dqn torch",
-            "wide dqn torch compiled",
-            "wide dqn torch mixed",
-            "wide dqn jax",
-        ),
+        ("wide dqn numpy", "wide dqn torch", "wide dqn jax"),
     ),
     Section(
         "Updates of PPO, 256 rows, 64 × 64 units", "1/s", ("ppo numpy", "ppo torch", "ppo jax")
     ),
     Section(
-        "Updates from frames, 32 stacks of 4",
+        "torch, eager and compiled, float32 and bfloat16: DQN, 64 × 64 units",
+        "1/s",
+        ("dqn torch", "dqn torch compiled", "dqn torch mixed"),
+    ),
+    Section(
+        "torch, eager and compiled, float32 and bfloat16: DQN, 256 × 256 units",
+        "1/s",
+        ("wide dqn torch", "wide dqn torch compiled", "wide dqn torch mixed"),
+    ),
+    Section(
+        "torch, eager and compiled, float32 and bfloat16: 32 stacks of 4 frames",
         "1/s",
         ("pixels", "pixels compiled", "pixels mixed", "pixels compiled mixed"),
     ),
@@ -51,4 +53,4 @@ SECTIONS: Final = (
 
 
 def contestants() -> list[str]:
-    return [name for section in SECTIONS for name in section.names]
+    return [*dict.fromkeys(name for section in SECTIONS for name in section.names)]

@@ -12,8 +12,7 @@ from tests.peers.measured import Measured
 from tests.peers.records import Record
 from tests.peers.table import Rounds, circumstances, last_rounds
 
-HEAD = "| | {unit} | beside the first [95 %] | compiling, s | return | rounds |"
-RULE = "|---" * (HEAD.count("|") - 1) + "|"
+HEAD = ("", "{unit}", "beside the first [95 %]", "first call, s", "return", "rounds")
 
 
 def render(records: Sequence[Record]) -> str:
@@ -25,19 +24,24 @@ def render(records: Sequence[Record]) -> str:
 
 
 def section_of(section: Section, rounds: Rounds) -> str:
-    lines = [line for name in section.names if (line := line_of(section.names[0], name, rounds))]
-    if not lines:
+    """With the columns that any row has something in."""
+    rows = [cells for name in section.names if (cells := cells_of(section.names[0], name, rounds))]
+    if not rows:
         return ""
-    return "\n".join([f"**{section.title}**", "", HEAD.format(unit=section.unit), RULE, *lines])
+    titles = [title.format(unit=section.unit) for title in HEAD]
+    kept = [number for number, cells in enumerate(zip(*rows, strict=True)) if any(cells)]
+    lines = [f"| {' | '.join(cells[number] for number in kept)} |" for cells in (titles, *rows)]
+    lines.insert(1, "|---" * len(kept) + "|")
+    return "\n".join([f"**{section.title}**", "", *lines])
 
 
-def line_of(first: str, name: str, rounds: Rounds) -> str:
+def cells_of(first: str, name: str, rounds: Rounds) -> list[str]:
     found = [done[name] for done in rounds.values() if name in done]
     if not found:
-        return ""
+        return []
     pairs = [(done[name], done[first]) for done in rounds.values() if {name, first} <= set(done)]
     ratios = [math.log(mine.per_s / other.per_s) for mine, other in pairs]
-    cells = [
+    return [
         name,
         f"{median(each.per_s for each in found):,.0f}",
         "1" if name == first else interval(ratios),
@@ -45,7 +49,6 @@ def line_of(first: str, name: str, rounds: Rounds) -> str:
         middle(found, "mean_return", "{:.0f}"),
         str(len(found)),
     ]
-    return f"| {' | '.join(cells)} |"
 
 
 def interval(logs: Sequence[float]) -> str:
