@@ -1,5 +1,6 @@
 """A test's time in reference units: its ratio to a kernel, or to the mix that tracks it best."""
 
+import math
 import statistics
 from collections.abc import Mapping, Sequence
 from itertools import combinations
@@ -42,22 +43,34 @@ def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
 
 
 def fit_weights(
-    blocks: Sequence[KernelRatios], besides: frozenset[str] = frozenset()
+    *runs: Sequence[KernelRatios], besides: frozenset[str] = frozenset()
 ) -> dict[str, float]:
-    """The kernel, or equal parts of two or three, whose ratio varied least over the blocks.
+    """The kernel, or equal parts of two or three, whose ratio varied least over the blocks of a
+    run. Of several runs each has a level of its own, which says nothing about kernels.
 
     The blocks must have seen the machine in several states, or there is nothing to learn from.
     Weights fitted freely learn the noise of two dozen blocks, and there are more mixes than
     kernels to be lucky with: so a mix must be clearly better.
     """
-    names = sorted(set.intersection(*(set(block) for block in blocks)) - besides)
-    telling = _telling(blocks, names)
-    mixes = (
-        dict.fromkeys(chosen, 1 / len(chosen))
-        for number in HANDICAP
-        for chosen in combinations(names, number)
-    )
-    return min(mixes, key=lambda mix: HANDICAP[len(mix)] * spread(telling, mix))
+    names = sorted(set.intersection(*(set(block) for run in runs for block in run)) - besides)
+    apart = _apart_from_their_level(runs, names)
+    mixes = (chosen for number in HANDICAP for chosen in combinations(names, number))
+    best = min(mixes, key=lambda mix: HANDICAP[len(mix)] * _spread([apart[n] for n in mix]))
+    return dict.fromkeys(best, 1 / len(best))
+
+
+def _apart_from_their_level(
+    runs: Sequence[Sequence[KernelRatios]], names: Sequence[str]
+) -> dict[str, list[float]]:
+    """By kernel, of every block."""
+    found: dict[str, list[float]] = {name: [] for name in names}
+    for blocks in filter(None, runs):
+        telling = _telling(blocks, names)
+        for name in names:
+            ratios = [block[name].typical for block in telling]
+            level = statistics.fmean(ratios)
+            found[name] += [ratio - level for ratio in ratios]
+    return found
 
 
 def _telling(blocks: Sequence[KernelRatios], names: Sequence[str]) -> Sequence[KernelRatios]:
@@ -75,8 +88,8 @@ def _telling(blocks: Sequence[KernelRatios], names: Sequence[str]) -> Sequence[K
     return kept if len(kept) > len(blocks) / 2 else blocks
 
 
-def spread(blocks: Sequence[KernelRatios], weights: Weights) -> float:
-    """Of the ratio to a mix, over blocks. Not trimmed: blocks in which the mix did not follow the
+def _spread(kernels: Sequence[Sequence[float]]) -> float:
+    """Of the ratio to a mix in equal parts. Not trimmed: blocks in which the mix did not follow the
     test through a disturbance are what it is asked for.
     """
-    return statistics.stdev(combined(block, weights).typical for block in blocks)
+    return math.hypot(*map(math.fsum, zip(*kernels, strict=True))) / len(kernels)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from pytest_rlperf.judge.estimate import estimate
-from pytest_rlperf.judge.reference import CLOCK, combined
+from pytest_rlperf.judge.reference import CLOCK, KernelRatios, combined, fit_weights
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.measure.kernels import NAMES as KERNELS
 from pytest_rlperf.measure.kernels import NEED_NUMPY
@@ -37,21 +37,42 @@ NAMES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
-    """A test's stored time in reference units (log scale)."""
+class Unit:
+    """A test's stored time in one mix of kernels (log scale)."""
 
     weights: Mapping[str, float]
     at: LogRatios
     blur: float  # standard error that no number of new blocks can take away
+
+    def apart(self, ratios: KernelRatios) -> LogRatios:
+        """How far a block lies above it."""
+        found = combined(ratios, self.weights)
+        return LogRatios(found.typical - self.at.typical, found.total - self.at.total)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A test's stored time, to be told in whatever unit fits the run that is held against it."""
+
+    weights: Mapping[str, float]  # of the unit that its save chose
+    sessions: tuple[Session, ...]
     work: Mapping[str, float]
     floor: float = 0.0  # least threshold
     label: str | None = None
     commit: str | None = None  # None: not exactly known
 
-    def apart(self, ratios: Mapping[str, LogRatios]) -> LogRatios:
-        """How far a block lies above it."""
-        found = combined(ratios, self.weights)
-        return LogRatios(found.typical - self.at.typical, found.total - self.at.total)
+    def unit(self, now: Sequence[KernelRatios] = ()) -> Unit:
+        """In the kernels that follow the test best, then and `now`.
+
+        A save on a quiet machine learns little about kernels, however it is disturbed. What the
+        run meets is what they have to follow it through; by how much the run lies off its level has
+        no part in the choice.
+        """
+        weights = self.weights
+        if now:
+            saved = [block for session in self.sessions for block in session.blocks]
+            weights = fit_weights(saved, now, besides=frozenset({CLOCK}) - weights.keys())
+        return Unit(weights, _level(self.sessions, weights), _blur(self.sessions, weights))
 
 
 def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
@@ -73,8 +94,7 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
     elsewhere = list(_elsewhere(latest.facts, facts))
     return Level(
         weights=stored.weights,
-        at=_level(stored.sessions, stored.weights),
-        blur=_blur(stored.sessions, stored.weights),
+        sessions=stored.sessions,
         work=stored.work,
         floor=ELSEWHERE if elsewhere else 0.0,
         label=", ".join([*elsewhere, *_beside(latest.facts, facts)]) or None,

@@ -3,7 +3,7 @@
 A stored baseline cannot bring back the machine as it was. So it holds ratios: the test's time over
 that of a kernel which ran at the same moment on the same core, and slows down for the same reasons.
 Kinds of work bear a busy neighbour differently, so there are several; which of them a test is
-measured in is found when its baseline is saved.
+measured in is found by saving it and by comparing with it.
 
 A kernel must never change: stored ratios would silently mean something else. `EDITION` names this
 set of them, and is part of what must match. Without numpy there are those that do not need it.

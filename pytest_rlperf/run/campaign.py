@@ -174,7 +174,7 @@ class Campaign:
         block = replace(block, core=played.core, steal=played.steal, index=index)
         track.blocks.append(block)
         if self._judges(track):
-            track.ratios.append(self._partner.ratios(track.benchmark.nodeid, block))
+            track.told.append(self._partner.told(block))
 
     def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
         work = self._partner.work(track.benchmark.nodeid, _second(facts))
@@ -186,6 +186,7 @@ class Campaign:
 
     def _judge(self, track: Track, exhausted: bool) -> None:
         if self._judges(track):
+            track.ratios = self._partner.ratios(track.benchmark.nodeid, track.told)
             track.decision = decide(track.ratios, self._gate(track), exhausted)
         elif track.other_work is None:
             nodeid, number = track.benchmark.nodeid, len(track.blocks)
@@ -207,7 +208,7 @@ class Campaign:
 
     def _gate(self, track: Track) -> Gate:
         b = track.benchmark
-        return self._partner.gate(b.nodeid, b.spec, self._gates)
+        return self._partner.gate(b.nodeid, b.spec, self._gates, track.told)
 
     def _close(self) -> None:
         """Time is up or all are decided: give every open test the best word there is."""
@@ -235,7 +236,7 @@ class Campaign:
             log_ratios=track.judged,
             plan=track.plan,
             size=b.size,
-            unit=self._partner.unit(b.nodeid),
+            unit=self._partner.unit(b.nodeid, track.told),
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             drift=drift_of(track.blocks),

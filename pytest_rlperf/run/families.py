@@ -83,8 +83,8 @@ class Family:
         return slopes({_size(track): values(track) for track in self.tracks})
 
     def _gate(self, partner: Partner, gates: int) -> DifferenceGate:
-        benchmarks = [track.benchmark for track in self.tracks]
-        blurs = [partner.gate(b.nodeid, b.spec, gates).blur for b in benchmarks]
+        tracks = [(track.benchmark, track.told) for track in self.tracks]
+        blurs = [partner.gate(b.nodeid, b.spec, gates, told).blur for b, told in tracks]
         return DifferenceGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
 
     def _trouble(self, partner: Partner) -> Ended | None:

@@ -1,6 +1,6 @@
 """Whom a test plays with: nobody, another revision of itself, or the reference kernels."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -22,6 +22,10 @@ from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 
 Facts = Mapping[str, Any]
+Told = Mapping[str, LogRatios]
+"""By what head's time is over."""
+
+BASE = "base"
 
 THRESHOLD_AGAINST = 0.05
 THRESHOLD_STORED = 0.10
@@ -53,11 +57,15 @@ class Partner(Protocol):
         """Whether there is something to compare this test with."""
         ...
 
-    def ratios(self, nodeid: str, block: Block) -> LogRatios:
-        """Head's time over the partner's, for a test that is judged."""
+    def told(self, block: Block) -> Told:
+        """Head's time in a block of a test that is judged, over all it can be held against."""
         ...
 
-    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate: ...
+    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
+        """Head's time over the partner's, in all blocks so far."""
+        ...
+
+    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate: ...
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         """Why a test that cannot be judged is done, if it is; exhausted: it must be."""
@@ -67,7 +75,7 @@ class Partner(Protocol):
         """What to know about a comparison."""
         ...
 
-    def unit(self, nodeid: str) -> Mapping[str, float]:
+    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
         """The weights of the reference kernels it is judged in, if it is."""
         ...
 
@@ -97,10 +105,13 @@ class Alone:
     def judges(self, nodeid: str) -> bool:
         return False
 
-    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+    def told(self, block: Block) -> Told:
         raise NotImplementedError
 
-    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
+        raise NotImplementedError
+
+    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
         return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
@@ -109,7 +120,7 @@ class Alone:
     def label(self, nodeid: str) -> None:
         return None
 
-    def unit(self, nodeid: str) -> Mapping[str, float]:
+    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
         return {}
 
 
@@ -134,10 +145,13 @@ class BaseRevision:
     def judges(self, nodeid: str) -> bool:
         return True
 
-    def ratios(self, nodeid: str, block: Block) -> LogRatios:
-        return log_ratios(block)
+    def told(self, block: Block) -> Told:
+        return {BASE: log_ratios(block)}
 
-    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
+        return [ratios[BASE] for ratios in told]
+
+    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
         return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
@@ -146,7 +160,7 @@ class BaseRevision:
     def label(self, nodeid: str) -> None:
         return None
 
-    def unit(self, nodeid: str) -> Mapping[str, float]:
+    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
         return {}
 
 
@@ -179,17 +193,21 @@ class Kernels:
     def judges(self, nodeid: str) -> bool:
         return self._level(nodeid) is not None
 
-    def ratios(self, nodeid: str, block: Block) -> LogRatios:
+    def told(self, block: Block) -> Told:
+        return kernel_ratios(block)
+
+    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
         level = self._level(nodeid)
         assert level is not None
-        return level.apart(kernel_ratios(block))
+        unit = level.unit(told)
+        return [unit.apart(ratios) for ratios in told]
 
-    def gate(self, nodeid: str, spec: Spec, tests: int) -> Gate:
+    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
         level = self._level(nodeid)
         allowed = _threshold(spec, self.threshold, THRESHOLD_STORED)
         if level is None:
             return Gate(allowed, tests)
-        return Gate(max(allowed, level.floor), tests, level.blur)
+        return Gate(max(allowed, level.floor), tests, level.unit(told).blur)
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         if not exhausted and blocks < max(SOLO_BLOCKS, self.least_blocks):
@@ -201,9 +219,9 @@ class Kernels:
         level = self._level(nodeid)
         return level.label if level else None
 
-    def unit(self, nodeid: str) -> Mapping[str, float]:
+    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
         level = self._level(nodeid)
-        return level.weights if level else {}
+        return level.unit(told).weights if level else {}
 
     def _level(self, nodeid: str) -> Level | None:
         level = self.levels.get(nodeid)

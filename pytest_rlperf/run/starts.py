@@ -8,7 +8,7 @@ from pytest_rlperf.judge.starts import start_block, start_gate, start_key, start
 from pytest_rlperf.judge.verdicts import Ended
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.extra import ExtraMetric
-from pytest_rlperf.run.partners import Partner
+from pytest_rlperf.run.partners import Partner, Told
 from pytest_rlperf.run.track import Track
 
 
@@ -33,8 +33,9 @@ class Start:
         """Whether more blocks are wanted."""
         if self._trouble(partner) is not None:
             return False
-        ratios = [partner.ratios(self._key, block) for block in self._blocks]
-        self.decision = decide(ratios, self._gate(partner, gates), exhausted)
+        told = [partner.told(block) for block in self._blocks]
+        gate = self._gate(partner, gates, told)
+        self.decision = decide(partner.ratios(self._key, told), gate, exhausted)
         return self.decision.outcome is None
 
     def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
@@ -56,9 +57,9 @@ class Start:
     def _blocks(self) -> list[Block]:
         return [start_block(block, self.name) for block in self.track.blocks]
 
-    def _gate(self, partner: Partner, gates: int) -> Gate:
+    def _gate(self, partner: Partner, gates: int, told: Sequence[Told] = ()) -> Gate:
         spec = self.track.benchmark.spec
-        return start_gate(partner.gate(self._key, spec, gates), spec)
+        return start_gate(partner.gate(self._key, spec, gates, told), spec)
 
     def _trouble(self, partner: Partner) -> Ended | None:
         """Why there is nothing to compare."""

@@ -63,7 +63,8 @@ class Track:
     steps: int | None = None
     first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)
-    ratios: list[LogRatios] = field(default_factory=list)
+    told: list[Mapping[str, LogRatios]] = field(default_factory=list)  # of blocks, by partner
+    ratios: list[LogRatios] = field(default_factory=list)  # that it was judged by last
     decision: Decision | None = None
     held: bool = False  # more blocks are wanted for what is judged beside its time
     ended: Ended | None = None  # why it left the campaign without a decision

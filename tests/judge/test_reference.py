@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 from collections.abc import Mapping, Sequence
 
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.judge.reference import (
     CLOCK,
+    HANDICAP,
     combined,
     fit_weights,
     kernel_ratios,
@@ -149,6 +151,30 @@ def test_a_block_in_which_the_test_itself_had_bad_luck_changes_nothing(
     own = [luck if block == number else 0.0 for block in range(len(STATES))]
     weights = fit_weights(saved({kernel: 1.0}, random.Random(7), own=own))
     assert bearing(weights) == pytest.approx(BEARS[kernel], abs=0.03)
+
+
+small = st.integers(-6, 6).map(lambda number: number / 64)
+"""Nobody's luck is wild, and sums are exact: a tie stays one."""
+calm = st.lists(
+    st.fixed_dictionaries({"a": small, "b": small, "c": small}), min_size=3, max_size=20
+)
+
+
+@examples
+@given(calm, calm, st.integers(-8, 8))
+def test_how_far_runs_lie_apart_has_no_part_in_the_choice(
+    then: list[dict[str, float]], now: list[dict[str, float]], off: int
+):
+    """The same of all kernels: it is the test that changed."""
+    moved = [{name: value + off for name, value in row.items()} for row in now]
+    found = [fit_weights(rows_of(then), rows_of(run)) for run in (now, moved)]
+    scores = [HANDICAP[len(weights)] * pooled_spread(weights, then, now) for weights in found]
+    assert scores[0] == pytest.approx(scores[1], abs=1e-9)
+
+
+def pooled_spread(weights: Mapping[str, float], *runs: Sequence[Mapping[str, float]]) -> float:
+    mixed = [[combined(row, weights).typical for row in rows_of(run)] for run in runs]
+    return math.hypot(*(x - statistics.fmean(run) for run in mixed for x in run))
 
 
 def test_only_kernels_that_every_block_met_can_be_chosen():

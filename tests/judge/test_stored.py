@@ -1,6 +1,7 @@
 """From a stored baseline to what head is held against: its level and blur, or why there is none."""
 
 import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -43,22 +44,22 @@ def quiet(at: float = 1.0, blocks: int = 12) -> dict[str, list[float]]:
 
 def test_the_level_is_the_mean_of_the_sessions_however_long_they_were():
     sessions = (a_session(quiet(1.0, 3)), a_session(quiet(2.0, 30)))
-    assert level(a_stored(sessions=sessions)).at.typical == pytest.approx(1.5)
+    assert level(a_stored(sessions=sessions)).unit().at.typical == pytest.approx(1.5)
 
 
 def test_the_level_is_that_of_the_stored_mix():
     session = a_session({"interpreter": [1.0] * 3, "stride": [3.0] * 3, "blas": [9.0] * 3})
     stored = a_stored(weights={"interpreter": 0.25, "stride": 0.75}, sessions=(session,))
-    assert level(stored).at.typical == pytest.approx(2.5)
+    assert level(stored).unit().at.typical == pytest.approx(2.5)
 
 
 def test_a_wild_block_of_a_session_moves_its_level_little():
     session = a_session({"interpreter": [1.0] * 11 + [3.0]})
-    assert level(a_stored(sessions=(session,))).at.typical == pytest.approx(1.0)
+    assert level(a_stored(sessions=(session,))).unit().at.typical == pytest.approx(1.0)
 
 
 def test_a_block_lies_apart_from_the_level_by_the_logarithm_of_the_change():
-    found = level(a_stored(sessions=(a_session(quiet(1.0)),)))
+    found = level(a_stored(sessions=(a_session(quiet(1.0)),))).unit()
     slower = LogRatios(1.0 + math.log(1.2), 1.0 + math.log(1.3))
     apart = found.apart({"interpreter": slower, "stride": LogRatios(0.0, 0.0)})
     assert apart.typical == pytest.approx(math.log(1.2))
@@ -66,26 +67,79 @@ def test_a_block_lies_apart_from_the_level_by_the_logarithm_of_the_change():
 
 
 def test_one_quiet_session_is_blurred_by_what_sessions_differ_by_at_least():
-    blur = level(a_stored(sessions=(a_session(quiet()),))).blur
+    blur = level(a_stored(sessions=(a_session(quiet()),))).unit().blur
     assert blur == pytest.approx(SESSION_SPREAD * math.sqrt(2))
 
 
 def test_more_sessions_sharpen_the_level_but_never_the_run_of_now():
-    blurs = [level(a_stored(sessions=(a_session(quiet()),) * n)).blur for n in (1, 2, 4, 64)]
+    stored = [a_stored(sessions=(a_session(quiet()),) * n) for n in (1, 2, 4, 64)]
+    blurs = [level(each).unit().blur for each in stored]
     assert blurs == sorted(blurs, reverse=True)
     assert blurs[-1] > SESSION_SPREAD
 
 
 def test_a_unit_that_did_not_follow_the_test_through_a_disturbance_blurs_the_level():
     shaken = a_session({"interpreter": [1.0, 1.0, 1.2, 1.2] * 3})
-    blur = level(a_stored(sessions=(shaken,))).blur
+    blur = level(a_stored(sessions=(shaken,))).unit().blur
     assert blur > TRACKING_SHARE * 0.1 * math.sqrt(2)
 
 
 def test_enough_sessions_show_by_themselves_how_much_they_differ():
     apart = tuple(a_session(quiet(at)) for at in (0.9, 1.0, 1.1))
     assert len(apart) == ENOUGH_SESSIONS
-    assert level(a_stored(sessions=apart)).blur >= 0.1 * math.sqrt(1 + 1 / ENOUGH_SESSIONS)
+    assert level(a_stored(sessions=apart)).unit().blur >= 0.1 * math.sqrt(1 + 1 / ENOUGH_SESSIONS)
+
+
+# -- the unit -----------------------------------------------------------------------------------
+
+BUSY = [0.0, 0.1, 0.2, 0.3] * 3
+"""By how much a neighbour slows the test and `stride`, but not `chain`."""
+
+
+def blocks(**kernels: Sequence[float]) -> tuple[Mapping[str, LogRatios], ...]:
+    return a_session(kernels).blocks
+
+
+def test_without_a_run_the_unit_is_that_of_the_save():
+    assert level(a_stored()).unit().weights == {"interpreter": 1.0}
+
+
+@pytest.mark.parametrize("slower", [0.0, 0.2])
+def test_kernels_that_a_quiet_save_took_wrongly_are_given_up_where_the_run_tells(slower: float):
+    saved = a_session({"chain": [1.0] * 12, "stride": [2.0, 2.001, 1.999] * 4})
+    found = level(a_stored(weights={"chain": 1.0}, sessions=(saved,)))
+    now = blocks(chain=[1.0 + slower + off for off in BUSY], stride=[2.0 + slower] * len(BUSY))
+    unit = found.unit(now)
+    assert unit.weights == {"stride": 1.0}
+    assert unit.at.typical == pytest.approx(2.0)
+    assert [unit.apart(block).typical for block in now] == pytest.approx([slower] * len(now))
+
+
+def test_a_quiet_run_does_not_undo_what_the_save_has_learned():
+    saved = a_session({"chain": [1.0 + off for off in BUSY], "stride": [2.0] * len(BUSY)})
+    found = level(a_stored(weights={"stride": 1.0}, sessions=(saved,)))
+    now = blocks(chain=[1.0] * 6, stride=[2.0, 2.01, 1.99] * 2)
+    assert found.unit(now).weights == {"stride": 1.0}
+
+
+def test_a_first_block_of_a_run_tells_nothing_about_kernels():
+    found = level(a_stored())
+    assert found.unit(blocks(interpreter=[9.0], stride=[0.0])).weights == {"interpreter": 1.0}
+
+
+@pytest.mark.parametrize(("saved_in", "taken"), [("stride", "stride"), ("clock", "clock")])
+def test_only_a_test_that_was_saved_by_the_clock_is_judged_by_it(saved_in: str, taken: str):
+    """However steady it is."""
+    saved = a_session({"clock": [1.0] * 12, "stride": [2.0 + off for off in BUSY]})
+    found = level(a_stored(weights={saved_in: 1.0}, sessions=(saved,)))
+    now = blocks(clock=[1.0] * 12, stride=[2.0 + off for off in BUSY])
+    assert found.unit(now).weights == {taken: 1.0}
+
+
+def test_a_run_that_met_fewer_kernels_is_judged_in_those():
+    saved = a_session({"blas": [1.0] * 12, "stride": [2.0 + off for off in BUSY]})
+    found = level(a_stored(weights={"stride": 1.0}, sessions=(saved,)))
+    assert found.unit(blocks(stride=[2.0] * 6)).weights == {"stride": 1.0}
 
 
 # -- facts --------------------------------------------------------------------------------------

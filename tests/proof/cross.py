@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.judge.decide import decide
 from pytest_rlperf.judge.rates import clopper_pearson
+from pytest_rlperf.judge.reference import CLOCK, fit_weights
 from pytest_rlperf.judge.stored import Level, level_of
 from pytest_rlperf.model.baseline import Stored
 from pytest_rlperf.model.spec import Spec
@@ -36,8 +37,9 @@ def judge(saved: Stored, later: Stored) -> Outcome:
     level = level_of(saved, saved.source_hash, now.facts)
     assert isinstance(level, Level)
     partner = Kernels({saved.nodeid: level}, threshold=THRESHOLD)
-    ratios = [level.apart(block) for block in now.blocks]
-    outcome = decide(ratios, partner.gate(saved.nodeid, Spec(), len(WORKS)), True).outcome
+    ratios = partner.ratios(saved.nodeid, now.blocks)
+    gate = partner.gate(saved.nodeid, Spec(), len(WORKS), now.blocks)
+    outcome = decide(ratios, gate, True).outcome
     assert outcome is not None
     return outcome
 
@@ -77,13 +79,15 @@ def _row(
 
 
 def spreads(saved: Sequence[Stored]) -> tuple[float, float]:
-    """Between sessions: of the time in units of the first session's kernels, and of the time."""
-    facts, weights = saved[0].newest.facts, saved[0].weights
+    """Between sessions: of the time in the kernels that follow it best in all, and of the time."""
+    facts = saved[0].newest.facts
+    each = [[block for session in s.sessions for block in session.blocks] for s in saved]
+    weights = fit_weights(*each, besides=frozenset({CLOCK}))
     levels = [
         level_of(Stored(s.nodeid, s.source_hash, weights, s.sessions), s.source_hash, facts)
         for s in saved
     ]
-    ratios = [level.at.typical for level in levels if isinstance(level, Level)]
+    ratios = [level.unit().at.typical for level in levels if isinstance(level, Level)]
     times = [math.log(s.sessions[-1].call_ns) for s in saved]
     return statistics.stdev(ratios), statistics.stdev(times)
 

@@ -121,7 +121,7 @@ def run(path: Path, number: int) -> None:
     """Measure so many more, with the load in every other one: first those that are saved."""
     for _ in range(number):
         done = len(read(path))
-        if done == SAVES + RUNS:
+        if done >= SAVES + RUNS:
             return
         append(path, measure(save=done < SAVES, load=done % 2 == 1, seed=done))
         print(f"session {done + 1} of {SAVES + RUNS}", flush=True)

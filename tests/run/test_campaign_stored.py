@@ -6,16 +6,16 @@ from pytest_rlperf.judge.decide import LOOKS
 from pytest_rlperf.judge.reference import kernel_ratios
 from pytest_rlperf.judge.stored import Level
 from pytest_rlperf.judge.verdicts import Ended
-from pytest_rlperf.model.block import LogRatios
 from pytest_rlperf.model.verdict import Outcome
 from pytest_rlperf.run.partners import SAVE_BLOCKS, SOLO_BLOCKS, Kernels
+from tests.factories import a_session
 
 from .campaigns import Fake, run
 
 
 def level(**fields: Any) -> Level:
-    weights, at = {"interpreter": 1.0}, LogRatios(0.0, 0.0)
-    return Level(**{"weights": weights, "at": at, "blur": 0.0, "work": {}, **fields})
+    sessions = (a_session({"interpreter": [0.0] * 6}),)
+    return Level(**{"weights": {"interpreter": 1.0}, "sessions": sessions, "work": {}, **fields})
 
 
 def test_a_save_measures_on_after_the_decision():
@@ -27,7 +27,8 @@ def test_a_save_measures_on_after_the_decision():
 def test_a_decided_test_is_measured_as_often_as_a_save_needs():
     found = run({"same": Fake()}, partner=Kernels({}, saving=True)).results["same"]
     at = kernel_ratios(found.blocks[0])["interpreter"]
-    known = Kernels({"same": level(at=at)}, saving=True)
+    sessions = (a_session(blocks=({"interpreter": at},) * 6),)
+    known = Kernels({"same": level(sessions=sessions)}, saving=True)
     over = run({"same": Fake()}, partner=known)
     assert over.outcome("same") is Outcome.UNCHANGED
     assert over.blocks.blocks_of("same") == SAVE_BLOCKS > LOOKS[0]

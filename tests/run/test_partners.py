@@ -1,6 +1,7 @@
 """Whom a test plays with, and what that means for its plan, its blocks and its verdict."""
 
 import math
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -22,17 +23,17 @@ from pytest_rlperf.run.partners import (
     Partner,
     side_block,
 )
-from tests.factories import side
+from tests.factories import a_session, side
 
 NODE, OTHER, UNKNOWN = "a.py::known", "a.py::changed", "a.py::new"
 MS = 10**6
 PLAN = Plan(Mode.SLICED, calls=2, pairs=32, warmup=1)
 SEEN = Scouted(call_ns=MS, first_ns=MS, cpu_share=1.0, processes=1)
 SCOUTED = {"unit_ns": {"blas": 50_000.0, "interpreter": 50_000.0, "stride": 100_000.0}}
+AT = LogRatios(1.0, 2.0)
 LEVEL = Level(
-    weights={"stride": 0.75, "clock": 0.25},
-    at=LogRatios(1.0, 2.0),
-    blur=0.02,
+    weights={"stride": 0.5, "clock": 0.5},
+    sessions=(a_session(blocks=({"stride": AT, "clock": AT},) * 6),),
     work={"updates": 3.0},
     label="saved on another CPU (Some CPU)",
 )
@@ -71,9 +72,9 @@ def test_a_marker_comes_before_the_run_and_the_run_before_the_default(partner: A
 
 
 def test_the_gate_of_a_stored_test_is_blurred_and_no_narrower_than_its_floor():
-    assert KERNELS.gate(NODE, Spec(), 1).blur == LEVEL.blur
+    assert KERNELS.gate(NODE, Spec(), 1).blur == LEVEL.unit().blur > 0
     assert KERNELS.gate(OTHER, Spec(), 1).blur == 0
-    elsewhere = Kernels({NODE: Level(LEVEL.weights, LEVEL.at, 0.02, {}, floor=0.25)})
+    elsewhere = Kernels({NODE: replace(LEVEL, floor=0.25)})
     assert elsewhere.gate(NODE, Spec(threshold=0.05), 1).threshold == 0.25
     assert elsewhere.gate(NODE, Spec(threshold=0.5), 1).threshold == 0.5
 
@@ -101,7 +102,8 @@ def test_a_block_with_a_revision_has_a_base():
     base = head_facts(own_ns=[100, 200])
     found = BaseRevision().block(side([200, 400], calls=2), base, PLAN)
     assert found.base == side_block(base, PLAN)
-    assert BaseRevision().ratios(NODE, found).typical == pytest.approx(math.log(2))
+    (ratios,) = BaseRevision().ratios(NODE, [BaseRevision().told(found)])
+    assert ratios.typical == pytest.approx(math.log(2))
 
 
 def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
@@ -115,9 +117,16 @@ def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
 def test_a_ratio_is_how_far_a_block_lies_above_the_stored_level():
     block = KERNELS.block(side([100, 100]), {"kernel_ns": {"stride": [1, 1]}}, PLAN)
     # One call of the kernel takes 1 ns, so kernel and clock say the same.
-    found = KERNELS.ratios(NODE, block)
-    assert found.typical == pytest.approx(math.log(100) - LEVEL.at.typical)
-    assert found.total == pytest.approx(math.log(100) - LEVEL.at.total)
+    (found,) = KERNELS.ratios(NODE, [KERNELS.told(block)])
+    assert found.typical == pytest.approx(math.log(100) - AT.typical)
+    assert found.total == pytest.approx(math.log(100) - AT.total)
+
+
+def test_the_gate_is_blurred_as_the_unit_is_that_the_run_is_judged_in():
+    wild = [{"stride": LogRatios(x, x), "clock": AT} for x in (1.0, 1.5, 2.0)]
+    assert KERNELS.unit(NODE, wild) == {"clock": 1.0}
+    assert KERNELS.gate(NODE, Spec(), 1, wild).blur == LEVEL.unit(wild).blur
+    assert KERNELS.unit(UNKNOWN, wild) == {}
 
 
 # -- comparing ----------------------------------------------------------------------------------
