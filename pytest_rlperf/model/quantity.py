@@ -100,10 +100,15 @@ def format_bytes(size: float) -> str:
     return f"{size:.3g} B"
 
 
+MOST_PERCENT = 100_000
+
+
 def format_percent(fraction: float, signed: bool = True) -> str:
-    """+0.31 %, +4.2 %, +12.0 %, +120 %."""
+    """+0.31 %, +4.2 %, +12.0 %, +120 %; a thousand times says as much as any more."""
     percent = round(100 * fraction, 2) + 0.0  # no minus before a zero
     size = abs(percent)
+    if size > MOST_PERCENT:
+        return f"> {'+' if signed else ''}{MOST_PERCENT} %"
     digits = 2 if size < 0.995 else 1 if size < 99.5 else 0
     return f"{percent:{'+' if signed else ''}.{digits}f} %"
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from pytest_rlperf.judge.reference import CLOCK
 from pytest_rlperf.model.quantity import format_rate, format_time
 from pytest_rlperf.store.baseline_file import SCHEMA
 
@@ -67,13 +68,15 @@ def test_the_result_says_what_it_was_compared_with(compared: Ended):
     assert "rlperf: against the stored baseline 'nightly', allowed +300 %" in compared.text
 
 
-def test_the_result_has_the_time_over_every_kernel_and_the_unit_of_the_baseline(
+def test_the_result_has_the_time_over_every_kernel_and_the_unit_it_was_judged_in(
     compared: Ended, path: Path
 ):
     stored = json.loads(path.read_text())["tests"]["tests/test_perf.py::test_work"]
     reference = compared.test("test_work")["reference"]
-    assert reference["weights"] == stored["weights"]
     assert reference["log_ratios"].keys() == stored["sessions"][0]["blocks"].keys()
+    # Which kernels, the machine decides: those of the save, or others that the run speaks for.
+    assert reference["weights"].keys() <= reference["log_ratios"].keys() - {CLOCK}
+    assert sum(reference["weights"].values()) == pytest.approx(1.0)
 
 
 def test_the_change_is_measured_in_reference_units(compared: Ended):

@@ -77,6 +77,12 @@ def test_a_share_has_no_sign():
     assert format_percent(0.042, signed=False) == "4.2 %"
 
 
+def test_what_few_blocks_could_have_told_is_not_written_out():
+    """A t-quantile of one degree of freedom makes figures of any length."""
+    assert format_percent(6.9e9) == "> +100000 %"
+    assert format_percent(999.0) == "+99900 %"
+
+
 @pytest.mark.parametrize(
     ("ns", "text"),
     [
