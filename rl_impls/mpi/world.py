@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
-from rl_impls.errors import ImplsError, MissingDependency
+from rl_impls.errors import ImplsError, MissingDependency, WorkerDied
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
@@ -45,7 +46,21 @@ def ending_together(comm: Intracomm) -> Iterator[None]:
             traceback.print_exc()
         print(f"rl_impls: rank {comm.Get_rank()}: {_said(error)}", file=sys.stderr)
         sys.stderr.flush()
+        if isinstance(error, WorkerDied) and _some_are_dead(comm):
+            # All who are left are told so by MPI, as this rank was. With a dead rank in the job
+            # Open MPI's Abort did not return in one of seven.
+            os._exit(FAILED)
         comm.Abort(FAILED)
+
+
+def is_able() -> bool:
+    """Whether this MPI knows of ranks that died at all (user-level failure mitigation)."""
+    mpi = library()
+    return bool(mpi.ERR_PROC_FAILED != mpi.ERR_UNKNOWN)
+
+
+def _some_are_dead(comm: Intracomm) -> bool:
+    return is_able() and comm.Get_failed().Get_size() > 0
 
 
 def _said(error: BaseException) -> str:
