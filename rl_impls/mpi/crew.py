@@ -39,7 +39,7 @@ def deaths_named() -> Iterator[None]:
     try:
         yield
     except mpi.Exception as error:
-        if not is_able() or error.Get_error_class() not in (
+        if not is_able(mpi) or error.Get_error_class() not in (
             mpi.ERR_PROC_FAILED,
             mpi.ERR_PROC_FAILED_PENDING,
             mpi.ERR_REVOKED,
@@ -52,7 +52,7 @@ def deaths_named() -> Iterator[None]:
 def ending_with_a_death(comm: Intracomm) -> Iterator[None]:
     """End this process when another rank was killed. Whoever waits for its memory, or for a lock
     that it held, is not told: a thread has to look."""
-    if not is_able() or comm.Get_size() == 1:
+    if not is_able(library()) or comm.Get_size() == 1:
         yield
         return
     over = threading.Event()
@@ -78,7 +78,7 @@ class Crew:
 
     def __init__(self, comm: Intracomm) -> None:
         self.comm = comm
-        self._is_able: Final = is_able() and comm.Get_size() > 1
+        self._is_able: Final = is_able(library()) and comm.Get_size() > 1
 
     def all_did(self, work: Callable[[], None], under_way: Callable[[], Iterable[Request]]) -> bool:
         """Whether all ranks did it. Where not, `comm` is that of the others from then on.

@@ -53,14 +53,13 @@ def ending_together(comm: Intracomm) -> Iterator[None]:
         comm.Abort(FAILED)
 
 
-def is_able() -> bool:
+def is_able(mpi: Any) -> bool:
     """Whether this MPI knows of ranks that died at all (user-level failure mitigation)."""
-    mpi = library()
     return bool(mpi.ERR_PROC_FAILED != mpi.ERR_UNKNOWN)
 
 
 def _some_are_dead(comm: Intracomm) -> bool:
-    return is_able() and comm.Get_failed().Get_size() > 0
+    return is_able(library()) and comm.Get_failed().Get_size() > 0
 
 
 def _said(error: BaseException) -> str:
