@@ -47,7 +47,7 @@ class Stored:
 
     nodeid: str
     source_hash: str
-    weights: Mapping[str, float]  # of the kernels in the unit it is measured in
+    weights: Mapping[str, float]  # of the kernels that its save chose; a run may speak for others
     sessions: tuple[Session, ...]
     steps: int | None = None
     work: Mapping[str, float] = field(default_factory=dict)

@@ -47,8 +47,8 @@ def ending_together(comm: Intracomm) -> Iterator[None]:
         print(f"rl_impls: rank {comm.Get_rank()}: {_said(error)}", file=sys.stderr)
         sys.stderr.flush()
         if isinstance(error, WorkerDied) and _some_are_dead(comm):
-            # All who are left are told so by MPI, as this rank was. With a dead rank in the job
-            # Open MPI's Abort did not return in one of seven.
+            # All who are left are told so by MPI, as this rank was. With Abort instead, mpiexec of
+            # Open MPI 5.0.11 now and then did not come back from a job with a dead rank.
             os._exit(FAILED)
         comm.Abort(FAILED)
 
