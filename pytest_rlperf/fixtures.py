@@ -11,11 +11,10 @@ from pytest_rlperf.errors import FixtureError, UsageError
 from pytest_rlperf.phases import Phase, phase
 
 if TYPE_CHECKING:
-    from pytest_rlperf.measure.loop import Calls
-    from pytest_rlperf.measure.mpi.collective import RankRaises
-    from pytest_rlperf.measure.mpi.rank_session import Here
-    from pytest_rlperf.measure.player import Player
-    from pytest_rlperf.measure.work import Work
+    from pytest_rlperf.mpi.communicator import RankRaises
+    from pytest_rlperf.mpi.rank_session import Here
+    from pytest_rlperf.worker.calls import Calls, Work
+    from pytest_rlperf.worker.player import Player
 
 MPI_FIXTURE = "rlperf_mpi"
 MEMORY_FIXTURE = "rlperf_memory"
@@ -93,7 +92,7 @@ class Rlperf:
         kwargs: dict[str, Any],
         setup: Callable[[], Any] | None,
     ) -> "Calls":
-        from pytest_rlperf.measure.loop import Calls
+        from pytest_rlperf.worker.calls import Calls
 
         return Calls(func, args, kwargs, setup)
 
@@ -112,7 +111,7 @@ class RlperfMpi(Rlperf):
 
     def __init__(self, here: "Here", player: "Player | None", steps: int | None) -> None:
         super().__init__(player, steps)
-        from pytest_rlperf.measure.mpi.communicator import RankComm
+        from pytest_rlperf.mpi.communicator import RankComm
 
         self._comm = RankComm(here.world.Dup())  # apart from the library's own messages
         self.rank = here.rank
@@ -125,7 +124,7 @@ class RlperfMpi(Rlperf):
         kwargs: dict[str, Any],
         setup: Callable[[], Any] | None,
     ) -> "Calls":
-        from pytest_rlperf.measure.mpi.rank_calls import RankCalls
+        from pytest_rlperf.mpi.rank_player import RankCalls
 
         return RankCalls(func, args, kwargs, setup, self._comm)
 
@@ -136,7 +135,7 @@ class RlperfMpi(Rlperf):
 
     def rank_assert(self, condition: object, message: str = "") -> None:
         """To be called on all ranks: fails on every one where `condition` is false on any."""
-        from pytest_rlperf.measure.mpi.collective import rank_assert
+        from pytest_rlperf.mpi.communicator import rank_assert
 
         rank_assert(self._comm, condition, message)
 
@@ -147,7 +146,7 @@ class RlperfMpi(Rlperf):
         match: str | None = None,
     ) -> "RankRaises":
         """As `pytest.raises`, on all ranks: fails on every one where any does not raise."""
-        from pytest_rlperf.measure.mpi.collective import RankRaises
+        from pytest_rlperf.mpi.communicator import RankRaises
 
         return RankRaises(self._comm, expected, match)
 
@@ -184,7 +183,7 @@ def player_of(config: pytest.Config) -> "Player | None":
     """The player of a worker session; a plain run has none, and imports no measuring code."""
     import sys
 
-    worker = sys.modules.get("pytest_rlperf.measure.worker")
+    worker = sys.modules.get("pytest_rlperf.worker.session")
     return None if worker is None else config.stash.get(worker.PLAYER, None)
 
 
@@ -206,7 +205,7 @@ def here_of(config: pytest.Config) -> "Here | None":
     """The place of this process in an MPI job; None: it is no rank of one."""
     import sys
 
-    rank = sys.modules.get("pytest_rlperf.measure.mpi.rank_session")
+    rank = sys.modules.get("pytest_rlperf.mpi.rank_session")
     return None if rank is None else config.stash.get(rank.HERE, None)
 
 

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_rlperf.measure.clock import Clock
+    from pytest_rlperf.worker.clock import Clock
 
 
 @pytest.hookspec(firstresult=True)

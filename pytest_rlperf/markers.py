@@ -12,10 +12,9 @@ import pytest
 
 from pytest_rlperf.adoption import group_of
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.memory_limits import parse_limits
+from pytest_rlperf.model.memory import parse_limits
 from pytest_rlperf.model.quantity import parse_fraction
-from pytest_rlperf.model.rank_spec import RANK_KEYWORDS, RankSpec, Scaling
-from pytest_rlperf.model.spec import KEYWORDS, Spec
+from pytest_rlperf.model.spec import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 
 MARKER = "rlperf"
 MPI_MARKER = "rlperf_mpi"

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.history import DATA_BRANCH
-from pytest_rlperf.model.memory import Limits
-from pytest_rlperf.model.memory_limits import parse_limit
-from pytest_rlperf.model.profile_wish import ProfileWish
+from pytest_rlperf.history.records import DATA_BRANCH
+from pytest_rlperf.model.memory import Limits, parse_limit
+from pytest_rlperf.model.profile import ProfileWish
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 
 BUDGET_S = 300.0

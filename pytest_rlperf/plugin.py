@@ -67,7 +67,7 @@ def _session(config: pytest.Config, settings: Settings) -> object:
         from pytest_rlperf.prove.session import ProofSession
 
         return ProofSession(config, settings)
-    from pytest_rlperf.run.session import GateSession
+    from pytest_rlperf.gate.session import GateSession
 
     return GateSession(config, settings)
 
@@ -84,6 +84,6 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.getoption("rlperf") or here_of(config) is not None:
         return
     if any(MPI_FIXTURE in getattr(item, "fixturenames", ()) for item in items):
-        from pytest_rlperf.run.mpi_item import as_jobs
+        from pytest_rlperf.mpi.plain_item import as_jobs
 
         items[:] = as_jobs(items)

@@ -1,8 +1,9 @@
-"""`[tool.rlperf]` of pyproject.toml → one frozen `Project`, or one sentence on what is wrong."""
+"""Regressions that a project accepts: of which tests, until when, and why."""
 
 import datetime
 import difflib
 import math
+import re
 import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -10,9 +11,27 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, Metric
 from pytest_rlperf.model.quantity import parse_fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Exemption:
+    """One entry of `[tool.rlperf.accepted]`."""
+
+    pattern: str  # a node id, in which * stands for anything
+    until: datetime.date  # the last day it holds
+    reason: str
+    allowed: float | None = None  # largest slowdown that is accepted, a fraction; None: any
+
+    def matches(self, nodeid: str) -> bool:
+        """Not by fnmatch: the brackets of a parametrized id are no set of characters."""
+        parts = (re.escape(part) for part in self.pattern.split("*"))
+        return re.fullmatch(".*".join(parts), nodeid, re.DOTALL) is not None
+
+
+# `[tool.rlperf]` of pyproject.toml → one frozen `Project`, or one sentence on what is wrong.
+
 
 FILE = "pyproject.toml"
 KPI_KEYS = ("metric", "target", "alert", "direction", "unit")

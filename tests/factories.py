@@ -8,15 +8,14 @@ from typing import Any
 
 from hypothesis import settings
 
-from pytest_rlperf.measure.clock import Elapsed
-from pytest_rlperf.model.baseline import Session, Stored
+from pytest_rlperf.baselines.stored import Session, Stored
+from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
-from pytest_rlperf.model.history import PastMetric, PastTest
+from pytest_rlperf.model.metric import Interval, Outcome, Verdict
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.proof import Trial
-from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.result import RunResult, TestResult, Trial
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import Interval, Outcome, Verdict
+from pytest_rlperf.worker.clock import Elapsed
 
 examples = settings(max_examples=50, deadline=None)
 """Of a property: few enough to stay fast, and no deadline, since machines are noisy."""

@@ -2,11 +2,9 @@
 
 import random
 
-from pytest_rlperf.judge.flaky import STOLEN
-from pytest_rlperf.judge.trend import trends
-from pytest_rlperf.model.history import PastTest
-from pytest_rlperf.model.trend import Flaky, History
-from tests.judge.histories import in_duets, in_reference_units
+from pytest_rlperf.history.records import Flaky, History, PastTest
+from pytest_rlperf.history.trend import STOLEN, trends
+from tests.history.histories import in_duets, in_reference_units
 from tests.sample_runs import ACCEPTED, FASTER, SAME, SLOWER, UNSURE
 
 STEP = [0.0] * 20 + [0.15] * 6

@@ -5,9 +5,7 @@ import random
 from dataclasses import replace
 from typing import Any
 
-from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.drift import Drift, SideDrift
-from pytest_rlperf.model.extra import EXPONENT, IMPORT_TIME, ExtraMetric
+from pytest_rlperf.model.block import OUTSIDE, Block, Drift, PhaseResult, SideDrift
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import (
     METRICS,
@@ -18,15 +16,35 @@ from pytest_rlperf.model.memory import (
     ProcessPeak,
     Site,
 )
-from pytest_rlperf.model.phase import OUTSIDE, PhaseResult
+from pytest_rlperf.model.metric import (
+    EXPONENT,
+    IMPORT_TIME,
+    ExtraMetric,
+    Interval,
+    Outcome,
+    Severity,
+)
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.rank_spec import Scaling
-from pytest_rlperf.model.result import Failure, RunResult, TestResult, Vanished
-from pytest_rlperf.model.scaling import JobSize, ScalingRow, ScalingTable
-from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import Interval, Outcome, Severity
-from pytest_rlperf.model.why import Cause, ComparedLine, Count, Explanation, Lines, Source, Spot
+from pytest_rlperf.model.profile import (
+    Cause,
+    ComparedLine,
+    Count,
+    Explanation,
+    Function,
+    Lines,
+    Source,
+    Spot,
+)
+from pytest_rlperf.model.result import (
+    Failure,
+    JobSize,
+    RunResult,
+    ScalingRow,
+    ScalingTable,
+    TestResult,
+    Vanished,
+)
+from pytest_rlperf.model.spec import Scaling, Spec
 from tests.factories import a_test, block, run_result, verdict
 
 MS = 1_000_000

@@ -6,9 +6,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.exemption import Exemption
 from pytest_rlperf.model.kpi import BUILT_IN, Kpi, Metric
-from pytest_rlperf.project import Project, check_claims, read_project
+from pytest_rlperf.project import Exemption, Project, check_claims, read_project
 
 KPIS = {kpi.name: kpi for kpi in BUILT_IN}
 

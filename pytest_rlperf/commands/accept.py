@@ -4,13 +4,17 @@ import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from pytest_rlperf.baselines.folder import (
+    Pending,
+    drop_pending,
+    find_pending,
+    save_into,
+)
+from pytest_rlperf.baselines.stored import Accepted
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.launch.cache import cache_folder
-from pytest_rlperf.launch.revision import SHORT
-from pytest_rlperf.model.baseline import Accepted
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.store import pending
-from pytest_rlperf.store.baselines import save_into
+from pytest_rlperf.trees.cache import cache_folder
+from pytest_rlperf.trees.git import SHORT
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -25,9 +29,9 @@ def run(arguments: Namespace) -> int:
     if not reason:
         raise UsageError("--reason is empty; say why it may be slower.")
     cache = cache_folder(os.environ)
-    refused = _chosen(pending.find(cache, Path.cwd()), arguments.baseline)
+    refused = _chosen(find_pending(cache, Path.cwd()), arguments.baseline)
     save_into(refused.folder, refused.with_reason(reason))
-    pending.drop(cache, refused.folder)
+    drop_pending(cache, refused.folder)
     for test in refused.tests:
         for accepted in test.accepted:
             if not accepted.reason:
@@ -42,7 +46,7 @@ def _measured(accepted: Accepted) -> str:
     return f"{format_percent(accepted.change)} (measured {accepted.created}{at})"
 
 
-def _chosen(found: list[pending.Pending], name: str | None) -> pending.Pending:
+def _chosen(found: list[Pending], name: str | None) -> Pending:
     fitting = [each for each in found if name in (None, each.name)]
     if not fitting:
         raise UsageError(

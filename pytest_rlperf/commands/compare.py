@@ -1,13 +1,220 @@
-"""`rlperf compare A B`: two results side by side."""
+"""Two results side by side: numbers without an opinion.
+
+The runs met different moments of one machine, or two machines. Their difference holds whatever was
+different then, so it is never a verdict.
+"""
 
 from argparse import ArgumentParser, Namespace
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from pytest_rlperf.judge.side_by_side import SideBySide, side_by_side
-from pytest_rlperf.model.exit_code import ExitCode
-from pytest_rlperf.model.quantity import format_percent, parse_fraction
-from pytest_rlperf.report.side_by_side import render_run, render_side_by_side
-from pytest_rlperf.store.result_file import read_result
+from pytest_rlperf.model.quantity import format_percent, format_rate, format_time, parse_fraction
+from pytest_rlperf.model.result import ExitCode
+from pytest_rlperf.report.result_file import read_result
+from pytest_rlperf.report.text import aligned
+from pytest_rlperf.trees.git import SHORT
+
+Result = Mapping[str, Any]
+"""As `store.result_file.read_result` returns it, or a part of it."""
+Key = tuple[str, str, str | None]
+"""Node id, metric and unit; None: it is a bare number."""
+
+IRRELEVANT = ("threads", "pinned_to")
+"""Facts that follow from the choice of tests and from the moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One metric of one test in both results."""
+
+    nodeid: str
+    metric: str
+    unit: str | None
+    a: float | None  # None: not measured
+    b: float | None
+    change: float | None  # fraction, positive means worse in B
+    outcome_a: str
+    outcome_b: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """Something about machine or libraries that was not the same; None: not known there."""
+
+    name: str
+    a: str | None
+    b: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    differences: tuple[Difference, ...]  # worst first
+    only_a: tuple[str, ...]  # tests, and metrics of tests
+    only_b: tuple[str, ...]
+    edited: tuple[str, ...]  # tests whose own text is not the same
+    facts: tuple[Fact, ...]
+
+    @property
+    def compared(self) -> bool:
+        return any(found.change is not None for found in self.differences)
+
+    def beyond(self, allowed: float) -> list[Difference]:
+        return [d for d in self.differences if d.change is not None and d.change > allowed]
+
+
+def side_by_side(a: Result, b: Result) -> SideBySide:
+    tests_a, tests_b = ({test["nodeid"]: test for test in run["tests"]} for run in (a, b))
+    metrics_a, metrics_b = _metrics(tests_a), _metrics(tests_b)
+    both = [key for key in metrics_a if key in metrics_b]
+    found = [_difference(key, metrics_a[key], metrics_b[key]) for key in both]
+    shared = [nodeid for nodeid in tests_a if nodeid in tests_b]
+    return SideBySide(
+        differences=tuple(sorted(found, key=_worst_first)),
+        only_a=_missing(metrics_a, metrics_b, tests_b),
+        only_b=_missing(metrics_b, metrics_a, tests_a),
+        edited=tuple(n for n in shared if _is_edited(tests_a[n], tests_b[n])),
+        facts=tuple(_facts(_flat(a["fingerprint"]), _flat(b["fingerprint"]))),
+    )
+
+
+def _metrics(tests: Mapping[str, Result]) -> dict[Key, Result]:
+    return {
+        (nodeid, metric["name"], metric["unit"]): metric
+        for nodeid, test in tests.items()
+        for metric in test["metrics"]
+    }
+
+
+def _missing(here: Iterable[Key], there: Container[Key], tests: Container[str]) -> tuple[str, ...]:
+    """A test by its name, a metric of a test that is there with its own beside it."""
+    names = (
+        f"{nodeid} ({metric}{f' in {unit}' if unit else ''})" if nodeid in tests else nodeid
+        for nodeid, metric, unit in here
+        if (nodeid, metric, unit) not in there
+    )
+    return tuple(dict.fromkeys(names))
+
+
+def _difference(key: Key, a: Result, b: Result) -> Difference:
+    nodeid, metric, unit = key
+    return Difference(
+        nodeid=nodeid,
+        metric=metric,
+        unit=unit,
+        a=a["value"],
+        b=b["value"],
+        change=_change(a["value"], b["value"], a["direction"]),
+        outcome_a=a["outcome"],
+        outcome_b=b["outcome"],
+    )
+
+
+def _change(before: float | None, after: float | None, direction: str) -> float | None:
+    if not before or not after:
+        return None
+    return after / before - 1 if direction == "lower" else before / after - 1
+
+
+def _worst_first(difference: Difference) -> tuple[bool, float]:
+    change = difference.change
+    return change is None, -(change or 0.0)
+
+
+def _is_edited(a: Result, b: Result) -> bool:
+    hashes = a.get("source_hash"), b.get("source_hash")
+    return all(hashes) and hashes[0] != hashes[1]
+
+
+def _flat(fingerprint: Result) -> dict[str, str]:
+    flat: dict[str, str] = {}
+    for name, value in fingerprint.items():
+        if isinstance(value, Mapping):
+            flat |= {} if name in IRRELEVANT else {str(k): str(v) for k, v in value.items()}
+        elif name not in IRRELEVANT:
+            flat[name] = str(value)
+    return flat
+
+
+def _facts(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Fact]:
+    for name in dict.fromkeys((*a, *b)):
+        if a.get(name) != b.get(name):
+            yield Fact(name, a.get(name), b.get(name))
+
+
+# Two results side by side, as text.
+
+
+NO_VERDICT = (
+    "These are two runs at two moments: the change holds whatever else was different then, and is "
+    "no verdict. For one, compare with a revision (--rlperf-against) or a stored baseline."
+)
+
+
+def render_run(name: str, path: str, result: Mapping[str, Any]) -> str:
+    """Which result stands under A or B."""
+    parts = [path, str(result["created"])]
+    if commit := result.get("commit"):
+        changes = " with uncommitted changes" if result.get("dirty") else ""
+        parts.append(f"commit {str(commit)[:SHORT]}{changes}")
+    if against := result.get("against"):
+        parts.append(f"judged against {against}")
+    return f"{name}: {', '.join(parts)}"
+
+
+def render_side_by_side(found: SideBySide) -> list[str]:
+    lines: list[str] = []
+    if found.facts:
+        lines += [
+            "DIFFERENT CONDITIONS: a change below may come from these alone",
+            *_render_facts(found),
+        ]
+    if found.differences:
+        lines += ["", *_table(found.differences)]
+    lines += [""] if found.only_a or found.only_b or found.edited else []
+    lines += [f"only in A: {nodeid}" for nodeid in found.only_a]
+    lines += [f"only in B: {nodeid}" for nodeid in found.only_b]
+    lines += [f"not the same test any more: {nodeid}" for nodeid in found.edited]
+    lines += ["", NO_VERDICT if found.compared else "NOTHING WAS COMPARED: nothing is in both."]
+    return lines
+
+
+def _render_facts(found: SideBySide) -> Iterator[str]:
+    return (f"  {fact.name}: {_known(fact, 'A')}, {_known(fact, 'B')}" for fact in found.facts)
+
+
+def _known(fact: Fact, side: str) -> str:
+    value = fact.a if side == "A" else fact.b
+    return f"unknown in {side}" if value is None else f"{value} in {side}"
+
+
+def _table(differences: Sequence[Difference]) -> list[str]:
+    head = ["metric", "A", "B", "change", "verdict in A", "in B", "test"]
+    return aligned([head, *map(_row, differences)])
+
+
+def _row(found: Difference) -> list[str]:
+    return [
+        found.metric,
+        _quantity(found.a, found.unit),
+        _quantity(found.b, found.unit),
+        "" if found.change is None else format_percent(found.change),
+        found.outcome_a.replace("_", " "),
+        found.outcome_b.replace("_", " "),
+        found.nodeid,
+    ]
+
+
+def _quantity(value: float | None, unit: str | None) -> str:
+    if value is None:
+        return "not measured"
+    if unit == "ns":
+        return format_time(value)
+    return f"{format_rate(value)} {unit or ''}".rstrip()
+
+
+# `rlperf compare A B`: two results side by side.
 
 
 def add_arguments(parser: ArgumentParser) -> None:

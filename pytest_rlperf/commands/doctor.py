@@ -1,17 +1,49 @@
-"""`rlperf doctor`: what on this machine helps or hurts measuring."""
+"""The doctor's findings as text."""
 
 import os
 import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator, Sequence
 
-from pytest_rlperf.launch.fingerprint import cpu_model
-from pytest_rlperf.launch.mpi.facts import has_autogroups
-from pytest_rlperf.launch.mpi.launcher import pick_launcher
-from pytest_rlperf.launch.mpi.library import NoMpi, find_library
-from pytest_rlperf.measure.machine import findings, read_facts
-from pytest_rlperf.measure.mpi.findings import mpi_findings
+from pytest_rlperf.machine.findings import Finding, findings, read_facts
+from pytest_rlperf.machine.fingerprint import cpu_model
+from pytest_rlperf.mpi.launcher import (
+    Launcher,
+    LauncherKind,
+    Library,
+    NoMpi,
+    find_library,
+    has_autogroups,
+    pick_launcher,
+)
 from pytest_rlperf.options import MpiWishes
-from pytest_rlperf.report.doctor import render_findings, render_mpi, render_no_mpi
+
+
+def render_findings(cpu: str, findings: Sequence[Finding]) -> str:
+    hurting = sum(finding.hurts for finding in findings)
+    verdict = "nothing hurts measuring here" if not hurting else f"{hurting} things hurt measuring"
+    if hurting == 1:
+        verdict = "one thing hurts measuring"
+    return "\n".join([f"{cpu}: {verdict}", *_lines(findings)])
+
+
+def render_mpi(library: Library, launcher: Launcher, findings: Sequence[Finding]) -> str:
+    """The MPI by name, then what it means for measuring."""
+    ulfm = "" if library.ulfm else ", without ULFM: a lost rank ends its job"
+    words = " ".join(launcher.words)
+    title = f"{library} (mpi4py {library.mpi4py}), started by {words} ({launcher.kind.value}){ulfm}"
+    return "\n".join([title, *_lines(findings)])
+
+
+def render_no_mpi(reason: str) -> str:
+    return f"{reason}; tests in MPI ranks are skipped"
+
+
+def _lines(findings: Sequence[Finding]) -> list[str]:
+    return [f"  {'hurts' if finding.hurts else 'helps'}  {finding.text}" for finding in findings]
+
+
+# `rlperf doctor`: what on this machine helps or hurts measuring.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -32,3 +64,39 @@ def mpi_text(cores: int) -> str:
     if isinstance(library, NoMpi) or isinstance(picked, str):
         return render_no_mpi(str(picked))
     return render_mpi(library, picked, mpi_findings(library, picked, cores, has_autogroups()))
+
+
+OWN_SESSIONS = frozenset({LauncherKind.HYDRA})
+"""Launchers that give every rank a session, and so a scheduler's autogroup, of its own."""
+
+
+def mpi_findings(
+    library: Library, launcher: Launcher, cores: int, autogroups: bool | None
+) -> list[Finding]:
+    """What hurts first."""
+    found = [*_pinning(cores), *_autogroups(launcher, autogroups), *_ulfm(library)]
+    return sorted(found, key=lambda finding: not finding.hurts)
+
+
+def _pinning(cores: int) -> Iterator[Finding]:
+    if cores:
+        yield Finding(
+            False, f"rank k of both sides is pinned to core k: up to {cores} ranks have their own"
+        )
+    else:
+        yield Finding(True, "ranks cannot be pinned: the two sides sit on different cores")
+
+
+def _autogroups(launcher: Launcher, autogroups: bool | None) -> Iterator[Finding]:
+    if autogroups and launcher.kind in OWN_SESSIONS:
+        yield Finding(
+            True,
+            "scheduler autogroups are on, and every rank has one of its own: with more ranks than "
+            "cores a small Allreduce takes several times as long; write 0 into "
+            "/proc/sys/kernel/sched_autogroup_enabled, or stay within the cores",
+        )
+
+
+def _ulfm(library: Library) -> Iterator[Finding]:
+    if library.ulfm:
+        yield Finding(False, "ULFM: a job can survive the loss of a rank, where it asks for that")

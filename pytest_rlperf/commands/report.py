@@ -4,13 +4,12 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from typing import Any
 
-from pytest_rlperf.commands.history.place import add_place, place_of
+from pytest_rlperf.commands.history import add_place, place_of
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.trend import History
-from pytest_rlperf.report.folder import write_report
-from pytest_rlperf.run.past import history_of, history_on
-from pytest_rlperf.store.history_branch import NAME
-from pytest_rlperf.store.read_back.run import read_run
+from pytest_rlperf.gate.publishing import write_report
+from pytest_rlperf.history.branch import NAME, history_of, history_on
+from pytest_rlperf.history.records import History
+from pytest_rlperf.report.read_back import read_run
 
 FOLDER = Path("rlperf-report")
 

@@ -5,16 +5,22 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.judge.job_fit import fit_jobs
-from pytest_rlperf.judge.projecting import project, sent_by_period
-from pytest_rlperf.model.projection import Collective, Fit, MeasuredJob, Network, Plan, Projection
+from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.quantity import parse_bandwidth, parse_latency, parse_share
-from pytest_rlperf.model.rank_spec import Scaling
-from pytest_rlperf.report.export import write_json
-from pytest_rlperf.report.projection import render_fit, render_notes, render_projection
-from pytest_rlperf.report.projection_export import scale_as_dict
-from pytest_rlperf.store.atomic import write_atomically
-from pytest_rlperf.store.job_file import read_jobs
+from pytest_rlperf.model.spec import Scaling
+from pytest_rlperf.report.result_file import write_json
+from pytest_rlperf.scale.fit import fit_jobs
+from pytest_rlperf.scale.jobs import (
+    Collective,
+    Fit,
+    MeasuredJob,
+    Network,
+    Projection,
+    ScalePlan,
+    read_jobs,
+)
+from pytest_rlperf.scale.projection import project, sent_by_period
+from pytest_rlperf.scale.report import render_fit, render_notes, render_projection, scale_as_dict
 
 NODES = "4,8,16,32,64,128,256"
 MOST_NODES = 1_000_000
@@ -92,7 +98,7 @@ def _jobs(paths: Sequence[Path]) -> list[MeasuredJob]:
     return [job for path in paths for job in read_jobs(path)]
 
 
-def _plan(arguments: Namespace, fit: Fit, workload: str, nodes: Sequence[int]) -> Plan:
+def _plan(arguments: Namespace, fit: Fit, workload: str, nodes: Sequence[int]) -> ScalePlan:
     jobs = [each.job for each in fit.jobs if each.job.workload == workload]
     scaling = Scaling(arguments.scaling)
     sent = sent_by_period([job for job in jobs if job.exchanged], fit.collective)
@@ -106,7 +112,7 @@ def _plan(arguments: Namespace, fit: Fit, workload: str, nodes: Sequence[int]) -
     period = sent[0][0] if arguments.sync_period is None else arguments.sync_period
     if not 1 <= period < float("inf"):
         raise UsageError(f"--sync-period is {period:g}, which is no number of steps; write 1000.")
-    return Plan(scaling, steps, period, fit.collective, sent)
+    return ScalePlan(scaling, steps, period, fit.collective, sent)
 
 
 # -- what the user says -------------------------------------------------------------------------
@@ -167,7 +173,7 @@ def _painter(path: Path) -> Painter:
     if _kind(path) not in PICTURES:
         raise UsageError(f"{path} is no picture that can be drawn; let it end in .svg or .png.")
     try:
-        from pytest_rlperf.report.projection_plot import draw_scaling
+        from pytest_rlperf.scale.plot import draw_scaling
     except ImportError:
         raise UsageError("--plot needs matplotlib: pip install 'pytest-rlperf[plots]'.") from None
     return draw_scaling

@@ -6,12 +6,11 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
 
-from pytest_rlperf.commands.history.place import add_place, place_of
+from pytest_rlperf.commands.history import add_place, place_of
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.judge.flaky import flakiest
-from pytest_rlperf.judge.trend import trends
-from pytest_rlperf.model.history import PastTest
-from pytest_rlperf.report.trend import render_trends, render_trends_markdown, trends_as_dict
+from pytest_rlperf.history.records import PastTest
+from pytest_rlperf.history.report import render_trends, render_trends_markdown, trends_as_dict
+from pytest_rlperf.history.trend import flakiest, trends
 
 FLAKIEST = 5
 

@@ -1,1 +1,1 @@
-"""Frozen data that every layer speaks in. Never imports pytest."""
+"""Frozen data that every package shares. Never imports pytest."""

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from pytest_rlperf.model.metric import Interval
+
 LEAST_BLOCKS = 3
 """Fewer have no usable spread."""
 
@@ -91,3 +93,48 @@ class Block:
     index: int = 0  # of the block in its run: tests that share it met the same moments
     steal: float = 0.0  # share of the core's time the hypervisor took away
     reference: Reference | None = None
+
+
+# What is known of a named part of a measured function.
+
+
+OUTSIDE = "outside of phases"
+
+
+@dataclass(frozen=True, slots=True)
+class PhaseResult:
+    """One phase over all blocks; `OUTSIDE` is what no phase holds."""
+
+    name: str
+    share: float  # of head's time
+    ns: float  # a call
+    base_share: float | None = None  # None: there is no base, or it has no phases
+    base_ns: float | None = None
+    adds: Interval | None = None  # to the time of the whole call, a fraction of the base's
+    moved: bool = False  # beyond doubt, and by enough to care
+
+
+# Slices that get slower as a block goes on.
+
+
+@dataclass(frozen=True, slots=True)
+class SideDrift:
+    """One side: the last of the slices that were looked at against the first of a block."""
+
+    change: Interval
+    matters: bool  # beyond doubt, and by enough to care
+
+
+@dataclass(frozen=True, slots=True)
+class Drift:
+    """What happens to the time of a test within its blocks."""
+
+    slices: int  # looked at: as many as the shortest block has
+    head: SideDrift
+    base: SideDrift | None = None  # None: there is no base
+
+    @property
+    def sides(self) -> dict[str, SideDrift]:
+        """Those there are, by name."""
+        base = {} if self.base is None else {"base": self.base}
+        return {**base, "head": self.head}

@@ -103,3 +103,10 @@ class Plan:
             "imports": tuple(data.get("imports", ())),
         }
         return cls(**{**data, **parsed})
+
+
+SETUP_CALLS_MAX = 1_000
+"""With `setup`, the states of all calls of a slice are alive at once."""
+
+
+MOST_CALLS = 10_000_000

@@ -1,21 +1,155 @@
-"""The result of a run: plain data, the same for every reporter."""
+"""How a test's time goes with the size of its MPI job."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import IntEnum
 from typing import Any
 
-from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.drift import Drift
-from pytest_rlperf.model.extra import ExtraMetric
+from pytest_rlperf.model.block import Block, Drift, PhaseResult
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
-from pytest_rlperf.model.phase import PhaseResult
+from pytest_rlperf.model.metric import (
+    WORST_FIRST,
+    ExtraMetric,
+    Interval,
+    Outcome,
+    Severity,
+    Verdict,
+)
 from pytest_rlperf.model.plan import Plan
-from pytest_rlperf.model.proof import Proof
-from pytest_rlperf.model.scaling import JobSize, ScalingTable
-from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import WORST_FIRST, Outcome, Severity, Verdict
-from pytest_rlperf.model.why import Explanation
+from pytest_rlperf.model.profile import Explanation
+from pytest_rlperf.model.spec import Scaling, Spec
+
+OVERSUBSCRIBED = "oversubscribed"
+
+
+@dataclass(frozen=True, slots=True)
+class JobSize:
+    """The job that one MPI test runs in."""
+
+    nprocs: int
+    scaling: Scaling = Scaling.STRONG
+    oversubscribed: bool = False  # more ranks than cores
+    gate_oversubscribed: bool = False
+    timeout_s: float = math.inf  # for a job
+
+    @property
+    def gated(self) -> bool:
+        """Ranks that share a core wait for each other in turns of the scheduler, whose length is
+        no property of the code: such a job fails no build unless the test asks for it.
+        """
+        return self.gate_oversubscribed or not self.oversubscribed
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingRow:
+    """One size of a test; the smallest measured one is what the others are held against."""
+
+    nodeid: str
+    size: JobSize
+    time_ns: float  # of a call, head's
+    speedup: float  # over the smallest size; weak scaling: of work done in the same time
+    efficiency: float  # speed-up over what the ranks added would allow; 1 is perfect
+    throughput: float  # a second, of the whole job
+    unit: str  # of what: "steps/s", or "calls/s" where the test declares no steps
+    verdict: Verdict | None = None  # on the change of efficiency; None: nothing to judge
+
+
+@dataclass(frozen=True, slots=True)
+class ScalingTable:
+    test: str  # node id, with a star for the size
+    scaling: Scaling
+    rows: tuple[ScalingRow, ...]  # smallest first
+
+
+# The gate itself, measured: verdicts on changes that are known, and what they come to.
+
+
+@dataclass(frozen=True, slots=True)
+class Trial:
+    """One verdict on a test whose change is known."""
+
+    nodeid: str
+    source_hash: str
+    injected: float  # share by which head was made slower; 0: both sides are the same
+    threshold: float
+    outcome: Outcome
+    interval: Interval
+    blocks: int
+    seconds: float  # its part of the time that its round took
+    created: str
+    commit: str | None
+    dirty: bool
+    facts: Mapping[str, Any]  # of machine, libraries and plugin: what it was measured under
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """`hits` of `n`, with the bounds of the true share."""
+
+    hits: int
+    n: int
+    low: float
+    high: float
+
+    @property
+    def value(self) -> float:
+        return self.hits / self.n
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        return self.low, self.high
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """What the verdicts on one change at one threshold come to."""
+
+    injected: float
+    threshold: float
+    slower: Rate  # called regressed
+    faster: int  # called improved
+    inconclusive: int
+    covered: Rate  # the interval holds what was injected
+    mean_change: float
+    sd_change: float | None  # None: one verdict has none
+    mean_seconds: float
+
+    @property
+    def n(self) -> int:
+        return self.slower.n
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """How many verdicts on a change there are, and how many there shall be."""
+
+    injected: float
+    done: int
+    wanted: int
+
+
+@dataclass(frozen=True, slots=True)
+class Proof:
+    """All verdicts that count, those of earlier runs included."""
+
+    cases: tuple[Figures, ...]
+    tests: Mapping[str, tuple[Figures, ...]]  # the same, test by test
+    goals: tuple[Goal, ...]
+    false_alarms: tuple[Trial, ...]  # unchanged code that was called slower
+    missed: tuple[Trial, ...]  # changes that should be called, and were not
+    added: int  # by this run
+    left_out: int  # of other tests, thresholds, versions or machines
+    file: str  # that holds them
+    uncounted: Mapping[str, str] = field(default_factory=dict)  # tests without a verdict, and why
+
+    @property
+    def verdicts(self) -> int:
+        return sum(figures.n for figures in self.cases)
+
+
+# The result of a run: plain data, the same for every reporter.
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +236,41 @@ class RunResult:
     scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured
     base_commit: str | None = None  # of the base revision; None: there is none
+
+
+# The numbers that runs and commands end with; 2 to 5 are pytest's own.
+
+
+class ExitCode(IntEnum):
+    FINE = 0
+    FAILED = 1
+    INTERRUPTED = 2
+    USAGE = 4
+    NO_TESTS = 5
+    NOTHING_COMPARED = 6
+
+
+MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.FINE: "nothing regressed and nothing failed",
+    ExitCode.FAILED: "a test regressed, crossed the alert of a KPI, or failed as any test does",
+    ExitCode.INTERRUPTED: "Ctrl+C, or a module that could not be collected",
+    ExitCode.USAGE: "what was asked for cannot be done; one sentence says why",
+    ExitCode.NO_TESTS: "no performance test was selected, and no comparison asked for",
+    ExitCode.NOTHING_COMPARED: "a comparison was asked for (--rlperf-against, --rlperf-strict), "
+    "and nothing could be compared",
+}
+"""Of `pytest --rlperf`."""
+
+
+# How far a run has come.
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    decided: int
+    tests: int
+    blocks: int  # 0: scouting
+    widest: float | None  # half width of the widest open interval, a fraction
+    elapsed_s: float
+    budget_s: float
+    label: str = ""  # of the round, where there are several

@@ -1,11 +1,16 @@
 """Which change is played next, and how often each shall be."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Any
 
-from pytest_rlperf.model.proof import Goal, Trial
+from pytest_rlperf.gate.partners import Partner
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.machine.fingerprint import comparable
+from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.result import Goal, TestResult, Trial
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +43,54 @@ def expected_s(goal: Goal, trials: Sequence[Trial], tests: int) -> float:
     same = [trial.seconds for trial in trials if trial.injected == goal.injected]
     known = same or [trial.seconds for trial in trials]
     return tests * fmean(known) if known else 0.0
+
+
+# What counts as a verdict of the gate, and which of the earlier ones are of the same kind.
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictKind:
+    """What two verdicts on a test must share to be counted together. The code under test is not in
+    it: a side that is compared with itself is right about any code.
+    """
+
+    source_hash: str
+    threshold: float
+    facts: Mapping[str, Any]
+
+    def holds(self, trial: Trial) -> bool:
+        return (trial.source_hash, trial.threshold, trial.facts) == (
+            self.source_hash,
+            self.threshold,
+            self.facts,
+        )
+
+
+def kinds_of(
+    benchmarks: Sequence[Benchmark], partner: Partner, fingerprint: Mapping[str, Any]
+) -> dict[str, VerdictKind]:
+    return {
+        b.nodeid: VerdictKind(
+            b.source_hash,
+            partner.gate(b.nodeid, b.spec, len(benchmarks)).threshold,
+            _facts(fingerprint, b.spec.threads),
+        )
+        for b in benchmarks
+    }
+
+
+def _facts(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    return {
+        **comparable(fingerprint, threads),
+        "pinned": bool(fingerprint["pinned_to"]),
+        "pytest-rlperf": fingerprint["libraries"].get("pytest-rlperf"),
+    }
+
+
+def counting(trials: Sequence[Trial], kinds: Mapping[str, VerdictKind]) -> list[Trial]:
+    return [t for t in trials if t.nodeid in kinds and kinds[t.nodeid].holds(t)]
+
+
+def is_verdict(test: TestResult) -> bool:
+    """Not of a test that failed, or for which there was no time at all."""
+    return test.verdict.outcome in COMPARED and test.verdict.interval is not None

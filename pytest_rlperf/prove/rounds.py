@@ -6,23 +6,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_rlperf.judge.proof import by_case, by_test, false_alarms, missed
-from pytest_rlperf.launch.revision import WorkingState
-from pytest_rlperf.measure.blocks import Blocks
-from pytest_rlperf.measure.stage import SEED_MAX, Stage
-from pytest_rlperf.model.job import BASE, HEAD
-from pytest_rlperf.model.progress import Progress
-from pytest_rlperf.model.proof import Goal, Proof, Trial
-from pytest_rlperf.model.result import TestResult
-from pytest_rlperf.model.verdict import COMPARED
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.campaign import Campaign
+from pytest_rlperf.gate.partners import Partner
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.result import Goal, Progress, Proof, TestResult, Trial
 from pytest_rlperf.prove import cases
-from pytest_rlperf.prove.counting import Kind, counting, is_verdict
-from pytest_rlperf.report.proof import render_change
-from pytest_rlperf.run.budget import Budget
-from pytest_rlperf.run.campaign import Campaign
-from pytest_rlperf.run.partners import Partner
-from pytest_rlperf.run.track import Benchmark
-from pytest_rlperf.store.proof_file import append
+from pytest_rlperf.prove.cases import VerdictKind, counting, is_verdict
+from pytest_rlperf.prove.rates import append, by_case, by_test, false_alarms, missed
+from pytest_rlperf.prove.report import render_change
+from pytest_rlperf.trees.git import WorkingState
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.blocks import Blocks
+from pytest_rlperf.workers.pair import SEED_MAX, Stage
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +27,12 @@ class Subject:
     """What the gate is proved on."""
 
     benchmarks: tuple[Benchmark, ...]
-    kinds: Mapping[str, Kind]  # by test
+    kinds: Mapping[str, VerdictKind]  # by test
     state: WorkingState
     partner: Partner
 
 
-class Rounds:
+class ProofRounds:
     """The rounds of one session, added to those of earlier ones."""
 
     def __init__(

@@ -8,26 +8,25 @@ from dataclasses import replace
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.launch.cache import cache_folder
-from pytest_rlperf.launch.revision import working_state
-from pytest_rlperf.measure.pinning import available_cores
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.measuring import MeasuringSession
+from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision
+from pytest_rlperf.gate.publishing import report_tests
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.gate.worker_args import Revisions, staged
+from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.metric import Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import TestResult
-from pytest_rlperf.model.verdict import Outcome, Verdict
 from pytest_rlperf.options import Settings
-from pytest_rlperf.prove.counting import kinds_of
-from pytest_rlperf.prove.rounds import Rounds, Subject
-from pytest_rlperf.report.header import render_header
-from pytest_rlperf.report.progress import ProgressLine
-from pytest_rlperf.report.proof import FALSE_ALARM, render_proof, render_proof_summary
-from pytest_rlperf.run.budget import Budget
-from pytest_rlperf.run.measuring import MeasuringSession
-from pytest_rlperf.run.partners import THRESHOLD_AGAINST, BaseRevision
-from pytest_rlperf.run.reporting import report_tests
-from pytest_rlperf.run.staging import Revisions, staged
-from pytest_rlperf.run.track import Benchmark
-from pytest_rlperf.store.proof_file import proof_file, read
+from pytest_rlperf.prove.cases import kinds_of
+from pytest_rlperf.prove.rates import proof_file, read
+from pytest_rlperf.prove.report import FALSE_ALARM, render_proof, render_proof_summary
+from pytest_rlperf.prove.rounds import ProofRounds, Subject
+from pytest_rlperf.report.terminal import ProgressLine, render_header
+from pytest_rlperf.trees.cache import cache_folder
+from pytest_rlperf.trees.git import working_state
 
 
 class ProofSession(MeasuringSession):
@@ -52,7 +51,7 @@ class ProofSession(MeasuringSession):
         state = working_state(self._config.rootpath, besides=s.baselines)
         subject = Subject(benchmarks, kinds_of(benchmarks, partner, facts), state, partner)
         with staged(session, s, Revisions(), cores, partner) as (stage, _):
-            rounds = Rounds(
+            rounds = ProofRounds(
                 subject,
                 stage,
                 file=self._file,

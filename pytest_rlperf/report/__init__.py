@@ -1,1 +1,1 @@
-"""Verdicts as text and files."""
+"""Results as text, Markdown, JSON and a page."""

@@ -4,12 +4,13 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.profile.report import Place, guilty_place
+from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.markdown import render_markdown
-from pytest_rlperf.report.places import Place, guilty_place
-from pytest_rlperf.report.terminal import render_failure, worst_first
+from pytest_rlperf.report.terminal import render_failure
 
 SUMMARY_BYTES = 2**20
 """GitHub drops the summary of a step that is larger."""

@@ -1,10 +1,14 @@
-"""What a report says first: which revision, and what came out."""
+"""What every report says first: which revision, how many tests ended how, which is worst."""
 
+from collections import Counter
+
+from pytest_rlperf.model.metric import UNSURE, WORST_FIRST, Outcome, Severity
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import UNSURE, Outcome
 
 SHORT = 10
 """Digits of a commit: GitHub links them."""
+
+
 INTERRUPTED = "Interrupted: the verdicts rest on what was measured until then."
 
 
@@ -36,3 +40,16 @@ def _is_larger(test: TestResult) -> bool:
 
 def render_tests(number: int) -> str:
     return "1 test" if number == 1 else f"{number} tests"
+
+
+def render_summary(run: RunResult) -> str:
+    """ "1 regressed, 8 unchanged": worst first."""
+    counts = Counter(test.outcome for test in run.tests)
+    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
+
+
+def worst_first(test: TestResult) -> tuple[int, int, float]:
+    """By outcome, then by severity, then by the change of time."""
+    interval = test.verdict.interval
+    severity = 0 if test.severity is None else 1 + tuple(Severity).index(test.severity)
+    return WORST_FIRST.index(test.outcome), -severity, -(interval.change if interval else 0.0)

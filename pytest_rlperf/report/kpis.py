@@ -6,7 +6,7 @@ from typing import Any
 
 from pytest_rlperf.model.kpi import Direction, Kpi, KpiResult, Metric, Reading, Status
 from pytest_rlperf.model.result import RunResult
-from pytest_rlperf.report.columns import Rows, aligned
+from pytest_rlperf.report.text import Rows, aligned
 
 WORDS = {
     Status.ALERT: "ALERT",

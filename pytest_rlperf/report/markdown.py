@@ -3,31 +3,43 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_rlperf.model.proof import Proof
+from pytest_rlperf.memory.report import render_memory_table
+from pytest_rlperf.metrics.within_run import render_phase_table
+from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import COMPARED, Outcome
-from pytest_rlperf.report.columns import Rows, filled
-from pytest_rlperf.report.escape import code, encodable, fenced, html_code, plain
-from pytest_rlperf.report.extras import render_extra_table
-from pytest_rlperf.report.facts import fact_rows
-from pytest_rlperf.report.headline import INTERRUPTED, render_head, render_verdict
-from pytest_rlperf.report.intervals import render_interval
+from pytest_rlperf.model.result import Proof, RunResult, TestResult
+from pytest_rlperf.mpi.scaling import render_scaling
+from pytest_rlperf.prove.report import render_proof, render_proof_summary
+from pytest_rlperf.report.headline import (
+    INTERRUPTED,
+    render_head,
+    render_summary,
+    render_verdict,
+    worst_first,
+)
 from pytest_rlperf.report.kpis import render_kpi_table
-from pytest_rlperf.report.memory import render_memory_table
-from pytest_rlperf.report.phases import render_phase_table
-from pytest_rlperf.report.proof import render_proof, render_proof_summary
-from pytest_rlperf.report.scaling import render_scaling
+from pytest_rlperf.report.metrics import render_extra_table
 from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
     render_failure,
-    render_summary,
     render_values,
     render_vanished,
-    worst_first,
 )
-from pytest_rlperf.report.words import DETECTS, WORDS, time_title
+from pytest_rlperf.report.text import (
+    DETECTS,
+    WORDS,
+    Rows,
+    code,
+    encodable,
+    fact_rows,
+    fenced,
+    filled,
+    html_code,
+    plain,
+    render_interval,
+    time_title,
+)
 
 
 def render_markdown(

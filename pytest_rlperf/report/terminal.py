@@ -1,27 +1,46 @@
-"""The run as text for a terminal."""
+"""The line above a run: whom it compares with, for how long, and where it is pinned."""
 
+import shutil
 import statistics
-from collections import Counter
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import TextIO
 
+from pytest_rlperf.memory.report import render_memory_failure, render_memory_table
+from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
+from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
-from pytest_rlperf.model.result import RunResult, TestResult, Vanished
-from pytest_rlperf.model.verdict import COMPARED, WORST_FIRST, Outcome, Severity
-from pytest_rlperf.report.columns import Rows, aligned
-from pytest_rlperf.report.drift import render_drift
-from pytest_rlperf.report.evidence import device_used, is_cold, witnesses
-from pytest_rlperf.report.extras import render_extra_failures
-from pytest_rlperf.report.intervals import render_interval
-from pytest_rlperf.report.memory import render_memory_failure
-from pytest_rlperf.report.phases import render_moved
-from pytest_rlperf.report.why import render_explanation
-from pytest_rlperf.report.words import WORDS, time_title
+from pytest_rlperf.model.result import Progress, RunResult, TestResult, Vanished
+from pytest_rlperf.mpi.scaling import render_scaling
+from pytest_rlperf.profile.report import render_explanation
+from pytest_rlperf.report.categories import render_categories
+from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
+from pytest_rlperf.report.headline import worst_first
+from pytest_rlperf.report.kpis import render_kpi_table
+from pytest_rlperf.report.metrics import render_extra_failures, render_extra_table
+from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval, time_title
 
 
-def render_summary(run: RunResult) -> str:
-    """ "1 regressed, 8 unchanged": worst first."""
-    counts = Counter(test.outcome for test in run.tests)
-    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
+def render_header(partner: str, budget_s: float, cores: Sequence[int]) -> str:
+    pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
+    return f"{partner}, budget {budget_s:.0f} s, {pinned}"
+
+
+def _spans(cores: Sequence[int]) -> str:
+    """0, 1, 2, 5 → "0-2,5"."""
+    spans: list[list[int]] = []
+    for core in cores:
+        if spans and core == spans[-1][-1] + 1:
+            spans[-1].append(core)
+        else:
+            spans.append([core])
+    return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
+
+
+# What a report says first: which revision, and what came out.
+
+
+# The run as text for a terminal.
 
 
 def render_table(run: RunResult) -> list[str]:
@@ -49,13 +68,6 @@ def _in_table(test: TestResult) -> bool:
 def render_vanished(test: Vanished) -> str:
     hint = f"; it seems to be {test.renamed_to} now" if test.renamed_to else ""
     return f"{test.nodeid}: vanished: it has a stored baseline, and is no longer there{hint}"
-
-
-def worst_first(test: TestResult) -> tuple[int, int, float]:
-    """By outcome, then by severity, then by the change of time."""
-    interval = test.verdict.interval
-    severity = 0 if test.severity is None else 1 + tuple(Severity).index(test.severity)
-    return WORST_FIRST.index(test.outcome), -severity, -(interval.change if interval else 0.0)
 
 
 def _row(test: TestResult) -> list[str]:
@@ -187,3 +199,71 @@ def render_witnesses(test: TestResult) -> str:
         busy = "" if device.utilisation is None else f" ({100 * device.utilisation:.0f} % busy)"
         parts.append(f"computed by {device.name}{busy}")
     return ", ".join(parts)
+
+
+# What the terminal shows after a run, part by part.
+
+
+def render_sections(run: RunResult) -> list[str]:
+    """The verdicts first; a part that has nothing to say is left out."""
+    advice = [f"advice: {line}" for line in render_advice(run)]
+    parts = [
+        render_table(run),
+        render_memory_table(run),
+        render_extra_table(run),
+        render_phase_table(run),
+        render_explanations(run),
+        render_scaling(run),
+        render_kpi_table(run),
+        render_categories(run),
+        advice,
+    ]
+    lines: list[str] = []
+    for part in parts:
+        lines += [*([""] if lines else []), *part] if part else []
+    return lines
+
+
+# The live line: rewritten in a terminal, now and then a line of its own in a log.
+
+
+LOG_EVERY_S = 15.0
+
+
+def render_progress(progress: Progress) -> str:
+    label = f"{progress.label}: " if progress.label else ""
+    parts = [f"rlperf: {label}{progress.decided} of {progress.tests} decided"]
+    parts.append(f"block {progress.blocks}" if progress.blocks else "scouting")
+    if progress.widest is not None:
+        parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")
+    parts.append(f"{progress.elapsed_s:.0f} s of {progress.budget_s:.0f} s")
+    return " · ".join(parts)
+
+
+class ProgressLine:
+    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream
+        self._live = stream.isatty()
+        self._clock = clock
+        self._shown_at = clock()
+        self._width = 0
+
+    def show(self, progress: Progress) -> None:
+        self.write(render_progress(progress))
+
+    def write(self, line: str) -> None:
+        if self._live:
+            line = line[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be erased
+            self._stream.write("\r" + line.ljust(self._width))
+            self._width = len(line)
+            self._stream.flush()
+        elif self._clock() - self._shown_at >= LOG_EVERY_S:
+            self._shown_at = self._clock()
+            self._stream.write(line + "\n")
+            self._stream.flush()
+
+    def clear(self) -> None:
+        if self._live and self._width:
+            self._stream.write("\r" + " " * self._width + "\r")
+            self._width = 0
+            self._stream.flush()

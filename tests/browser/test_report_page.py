@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.report.page.anchors import anchor
 from pytest_rlperf.report.page.document import render_page
+from pytest_rlperf.report.page.markup import anchor
 from tests.factories import run_result
 from tests.sample_runs import BROKEN, EVERYTHING, SAME, SLOWER
 

@@ -8,10 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf import cli
-from pytest_rlperf.judge.side_by_side import side_by_side
-from pytest_rlperf.model.extra import ExtraMetric
-from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.commands.compare import side_by_side
+from pytest_rlperf.model.metric import ExtraMetric, Outcome
+from pytest_rlperf.report.result_file import run_as_dict, write_json
 from tests.factories import a_test, block, examples, run_result, verdict
 
 MS = 10**6

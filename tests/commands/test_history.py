@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.cli import main
-from pytest_rlperf.report.export import run_as_dict, write_json
-from pytest_rlperf.store.history_branch import HistoryBranch
-from pytest_rlperf.store.history_file import HistoryFile
+from pytest_rlperf.history.branch import HistoryBranch
+from pytest_rlperf.history.file import HistoryFile
+from pytest_rlperf.report.result_file import run_as_dict, write_json
 from tests.factories import a_test, block, run_result
-from tests.launch.repositories import new_repository, run_git
+from tests.trees.repositories import new_repository, run_git
 
 BLOCKS = tuple(block([500], [400]) for _ in range(3))
 TESTS = [a_test(f"test_a.py::test_{name}", blocks=BLOCKS) for name in "ab"]

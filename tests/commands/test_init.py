@@ -11,7 +11,7 @@ import yaml
 
 from pytest_rlperf import cli
 from pytest_rlperf.commands import init
-from tests.launch.repositories import run_git
+from tests.trees.repositories import run_git
 
 OWN = Path(__file__).parents[2]
 TABLE = {"rlperf_budget": "300"}

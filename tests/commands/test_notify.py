@@ -8,9 +8,9 @@ import pytest
 
 from pytest_rlperf.cli import main
 from pytest_rlperf.commands import notify
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import TestResult
-from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.report.result_file import run_as_dict, write_json
 from pytest_rlperf.web import Patience
 from tests.factories import a_test, run_result, verdict
 from tests.servers import Answer, Asked, Server, serving

@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.cli import main
-from pytest_rlperf.report.export import run_as_dict, write_json
-from pytest_rlperf.report.folder import write_report
-from pytest_rlperf.store.history_branch import HistoryBranch
-from pytest_rlperf.store.history_file import HistoryFile
-from tests.launch.repositories import new_repository
+from pytest_rlperf.gate.publishing import write_report
+from pytest_rlperf.history.branch import HistoryBranch
+from pytest_rlperf.history.file import HistoryFile
+from pytest_rlperf.report.result_file import run_as_dict, write_json
 from tests.sample_history import PAST
 from tests.sample_runs import EVERYTHING, SLOWER
+from tests.trees.repositories import new_repository
 
 
 @pytest.fixture

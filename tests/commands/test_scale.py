@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.cli import main
-from pytest_rlperf.model.projection import MeasuredJob
-from tests.judge.measured_jobs import some_jobs
+from pytest_rlperf.scale.jobs import MeasuredJob
+from tests.scale.measured_jobs import some_jobs
 
 NETWORK = ("--latency", "50us", "--bandwidth", "10Gbit")
 
@@ -88,7 +88,7 @@ def test_measured_and_modelled_are_drawn_together(jobs: list[str], name: str, be
 def test_without_matplotlib_one_sentence_says_what_to_install(
     jobs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    for name in ("pytest_rlperf.report.projection_plot", "pytest_rlperf.report.page.plots"):
+    for name in ("pytest_rlperf.scale.plot", "pytest_rlperf.report.page.plots"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["scale", *jobs]) == 0

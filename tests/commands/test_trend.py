@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.cli import main
-from pytest_rlperf.store.history_branch import HistoryBranch
-from pytest_rlperf.store.history_file import HistoryFile
-from tests.judge.histories import in_duets, in_reference_units
-from tests.launch.repositories import new_repository, run_git
+from pytest_rlperf.history.branch import HistoryBranch
+from pytest_rlperf.history.file import HistoryFile
+from tests.history.histories import in_duets, in_reference_units
+from tests.trees.repositories import new_repository, run_git
 
 CREEPING, QUIET = "test_a.py::test_creeps[a]", "test_a.py::test_steady"
 CREEPS = in_duets(random.Random(1), [0.01 * number for number in range(21)], CREEPING)

@@ -150,7 +150,7 @@ TESTED: Mapping[str, str] = {
 """By the node id of the test. One command may stand for several ways of writing it."""
 
 SHORTENED: Mapping[str, str] = {
-    "python -m tests.judge.trend_rates 2000": "python -m tests.judge.trend_rates 1",
+    "python -m tests.history.trend_rates 2000": "python -m tests.history.trend_rates 1",
     "python -m tests.learning table docs/learning/deep.jsonl": (
         "python -m tests.learning table docs/learning/deep.jsonl"
     ),

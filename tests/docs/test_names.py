@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from pytest_rlperf.measure.machine import CHECKS, Facts
-from pytest_rlperf.report.advice import RULES
+from pytest_rlperf.machine.findings import CHECKS, Facts
+from pytest_rlperf.report.evidence import RULES
 from tests.docs.markdown import ROOT, Page, pages, read_page
 from tests.docs.reference.options import recorded, twin
 

@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 from statistics import fmean, median, stdev
 
-from pytest_rlperf.judge.student import t_quantile
+from pytest_rlperf.stats.estimate import t_quantile
 from tests.frameworks.rows import SECTIONS, Section
 from tests.peers.measured import Measured
 from tests.peers.records import Record

@@ -20,7 +20,7 @@ class FakeClock:
         self.begun_ns = self.now_ns
 
     def stop(self):
-        from pytest_rlperf.measure.clock import Elapsed
+        from pytest_rlperf.worker.clock import Elapsed
 
         taken_ns = self.now_ns - self.begun_ns
         return Elapsed(taken_ns, taken_ns, 0)
@@ -77,13 +77,14 @@ def pytest_rlperf_clock(config):
 
 FEW_BLOCKS = """
 if CONTROLLER:
-    from pytest_rlperf.judge import decide
-    from pytest_rlperf.run import partners, why
+    from pytest_rlperf.gate import partners
+    from pytest_rlperf.profile import profiler
+    from pytest_rlperf.stats import decide
 
     # Three are the least there can be, and tell enough where the clock has hardly any noise.
     decide.LOOKS, decide.FIRST_FRESH, decide.LEAST_FRESH = (3, *decide.LOOKS), 3, 5
     partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
-    why.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
+    profiler.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
 """
 """To be added to a conftest, as the next one."""
 
@@ -91,7 +92,7 @@ BLOCK_BUDGET = """
 if CONTROLLER:
     import glob
 
-    from pytest_rlperf.run.budget import Budget
+    from pytest_rlperf.gate.budget import Budget
 
     # The budget is counted in workers that measured instead of seconds: it ends at the same block
     # everywhere.

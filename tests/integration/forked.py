@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-import pytest_rlperf.run.session  # noqa: F401  loaded once, here, and not by every child
+import pytest_rlperf.gate.session  # noqa: F401  loaded once, here, and not by every child
 
 CRASHED = 70
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.judge.reference import CLOCK
+from pytest_rlperf.baselines.file import SCHEMA
+from pytest_rlperf.baselines.levels import CLOCK
 from pytest_rlperf.model.quantity import format_rate, format_time
-from pytest_rlperf.store.baseline_file import SCHEMA
 
 from .projects import Ended, Project, Workshop
 from .stored import TESTS, baseline_file, compare, library, new_project

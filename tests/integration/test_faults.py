@@ -7,7 +7,7 @@ from .projects import Ended, Workshop
 
 SHORT_DEADLINES = """
 if CONTROLLER:
-    from pytest_rlperf.run import budget
+    from pytest_rlperf.gate import budget
 
     budget.SCOUT_DEADLINE_S = (3.0, 3.0)
     budget.BLOCK_DEADLINE_S = 3.0

@@ -100,11 +100,11 @@ def test_child(rlperf):
 """
 
 QUICK_AND_PATIENT = """
-from pytest_rlperf.measure import scout
+from pytest_rlperf.worker import scout
 
 scout.BUSY_SHARE = 0.01  # on a busy machine the child gets a small share of a core only
 if CONTROLLER:
-    from pytest_rlperf.run import partners
+    from pytest_rlperf.gate import partners
 
     partners.SOLO_BLOCKS = 1
 """

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pytest_rlperf.launch.mpi.environment import JOB
+from pytest_rlperf.mpi.launcher import JOB
 
 from .projects import Ended, Running, Workshop
 

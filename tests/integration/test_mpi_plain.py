@@ -111,7 +111,7 @@ def test_a_rank_that_raises_something_else_shows_it(ended: Ended):
 def test_the_session_loads_no_mpi(ended: Ended):
     line = next(line for line in ended.text.splitlines() if "MODULES" in line)
     modules = json.loads(line.partition("MODULES ")[2])
-    assert "pytest_rlperf.launch.mpi.job" in modules
+    assert "pytest_rlperf.mpi.job" in modules
     assert not [name for name in modules if name.partition(".")[0] in ("mpi4py", "numpy")]
 
 
@@ -124,7 +124,7 @@ importlib.util.find_spec = lambda name, *how: None if name == "mpi4py" else find
 NO_LAUNCHER = """
 import shutil
 
-from pytest_rlperf.launch.mpi import launcher
+from pytest_rlperf.mpi import launcher
 
 launcher.find_launcher.__kwdefaults__["which"] = lambda name: None
 """

@@ -81,11 +81,15 @@ def test_nothing_of_the_gate_is_shown(plain: Ended):
     [
         "numpy",
         "psutil",
-        "pytest_rlperf.judge",
-        "pytest_rlperf.launch",
-        "pytest_rlperf.measure",
+        "pytest_rlperf.gate",
+        "pytest_rlperf.machine",
+        "pytest_rlperf.memory",
+        "pytest_rlperf.profile",
         "pytest_rlperf.report",
-        "pytest_rlperf.run",
+        "pytest_rlperf.stats",
+        "pytest_rlperf.trees",
+        "pytest_rlperf.worker",
+        "pytest_rlperf.workers",
     ],
 )
 def test_no_measuring_module_is_imported(plain: Ended, name: str):

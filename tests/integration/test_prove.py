@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.store.proof_file import proof_file, read
+from pytest_rlperf.prove.rates import proof_file, read
 
 from .fake_time import COMMON
 from .projects import Ended, Project, Workshop

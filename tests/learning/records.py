@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from pytest_rlperf.store.json_lines import append_lines, read_lines
+from pytest_rlperf.files import append_lines, read_lines
 from rl_impls.agents.presets import preset_for
 from tests import schema_lines
 from tests.learning.goals import Training

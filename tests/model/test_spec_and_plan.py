@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.model.job import BASE, Job
+from pytest_rlperf.model.metric import COMPARED, UNSURE, Interval, Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import KEYWORDS, Spec
-from pytest_rlperf.model.verdict import COMPARED, UNSURE, Interval, Outcome
+from pytest_rlperf.wire import BASE, Job
 from tests.factories import examples, side
 
 positive = st.integers(1, 10**7)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pytest_rlperf.store.json_lines import append_lines, read_lines
+from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
 from tests.peers.measured import Measured
 from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions

@@ -7,14 +7,13 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from pytest_rlperf.judge.decide import decide
-from pytest_rlperf.judge.rates import clopper_pearson
-from pytest_rlperf.judge.reference import CLOCK, fit_weights
-from pytest_rlperf.judge.stored import Level, level_of
-from pytest_rlperf.model.baseline import Stored
+from pytest_rlperf.baselines.levels import CLOCK, Level, fit_weights, level_of
+from pytest_rlperf.baselines.stored import Stored
+from pytest_rlperf.gate.partners import Kernels
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.run.partners import Kernels
+from pytest_rlperf.stats.decide import decide
+from pytest_rlperf.stats.proportions import clopper_pearson
 
 from .projects import kind_of
 from .sessions import APART_S, WORKS, Measured

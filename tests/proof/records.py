@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
 
-from pytest_rlperf.store.json_lines import append_lines, read_lines
+from pytest_rlperf.files import append_lines, read_lines
 
 # 1: first version.
 SCHEMA = 1

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pytest_rlperf.judge.decide import LOOKS
-from pytest_rlperf.model.baseline import Stored
-from pytest_rlperf.store.baseline_file import read_module
+from pytest_rlperf.baselines.file import read_module
+from pytest_rlperf.baselines.stored import Stored
+from pytest_rlperf.stats.decide import LOOKS
 
 from . import children, gate, projects
 from .projects import PERF_FILE, UNITS, Change, Workload
@@ -31,8 +31,8 @@ BUDGET_S = 400
 NAME = "proof"
 
 UNDISTURBED = f"""
-from pytest_rlperf.measure import shaker
-from pytest_rlperf.run import partners
+from pytest_rlperf.worker import disturbance as shaker
+from pytest_rlperf.gate import partners
 
 partners.SAVE_BLOCKS = {LOOKS[-1]}
 shaker.SHAKES = (None,)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
-from pytest_rlperf.model.proof import Rate
+from pytest_rlperf.model.result import Rate
 
 from .cases import CASES, Case, Requirement
 from .records import Record

@@ -8,24 +8,22 @@ from typing import cast
 
 import pytest
 
-from pytest_rlperf.launch.revision import WorkingState
-from pytest_rlperf.measure.blocks import Blocks
-from pytest_rlperf.measure.side import State
-from pytest_rlperf.measure.stage import Side, Stage
-from pytest_rlperf.model.job import BASE, HEAD
-from pytest_rlperf.model.progress import Progress
-from pytest_rlperf.model.proof import Trial
-from pytest_rlperf.model.verdict import Outcome
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.partners import BaseRevision
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.result import Progress, Trial
 from pytest_rlperf.prove import cases
-from pytest_rlperf.prove.cases import Case
-from pytest_rlperf.prove.counting import Kind
-from pytest_rlperf.prove.rounds import Rounds, Subject, against_itself
-from pytest_rlperf.run.budget import Budget
-from pytest_rlperf.run.partners import BaseRevision
-from pytest_rlperf.run.track import Benchmark
-from pytest_rlperf.store.proof_file import read
+from pytest_rlperf.prove.cases import Case, VerdictKind
+from pytest_rlperf.prove.rates import read
+from pytest_rlperf.prove.rounds import ProofRounds, Subject, against_itself
+from pytest_rlperf.trees.git import WorkingState
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.blocks import Blocks
+from pytest_rlperf.workers.pair import Side, Stage
+from pytest_rlperf.workers.side import State
 from tests.factories import FACTS, a_trial
-from tests.run.campaigns import Fake, FakeBlocks, unsure
+from tests.gate.campaigns import Fake, FakeBlocks, unsure
 
 HERE = Path("project")
 STAGE = Stage(
@@ -94,9 +92,9 @@ class Session:
         self.place = Place(tests, stop_in_round)
         self.shown: list[Progress] = []
         benchmarks = tuple(Benchmark(n, t.spec, "abc", f"pytest {n}") for n, t in tests.items())
-        kinds = {b.nodeid: Kind("abc", 0.05, FACTS) for b in benchmarks}
+        kinds = {b.nodeid: VerdictKind("abc", 0.05, FACTS) for b in benchmarks}
         subject = Subject(benchmarks, kinds, WorkingState("a" * 40, False), BaseRevision())
-        self.rounds = Rounds(
+        self.rounds = ProofRounds(
             subject,
             STAGE,
             file=file,

@@ -9,11 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
-from pytest_rlperf.model.profile import Function
-from pytest_rlperf.model.verdict import Outcome, Severity
-from pytest_rlperf.model.why import Cause, Count, Explanation, Spot
+from pytest_rlperf.model.metric import Outcome, Severity
+from pytest_rlperf.model.profile import Cause, Count, Explanation, Function, Spot
+from pytest_rlperf.profile.report import Place
 from pytest_rlperf.report.github import SUMMARY_BYTES, render_annotations, write_job_summary
-from pytest_rlperf.report.places import Place
 from tests.factories import a_test, block, examples, run_result, verdict
 
 ON_GITHUB = {"GITHUB_ACTIONS": "true", "GITHUB_WORKSPACE": "/home/runner/work/lib"}

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.result import Failure, Vanished
-from pytest_rlperf.model.verdict import Outcome, Severity
 from pytest_rlperf.report.markdown import render_markdown
 from tests.factories import a_test, block, run_result, verdict
 

@@ -1,16 +1,25 @@
 """The run as text: whole tables, as a reader sees them."""
 
+import io
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Status
+from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.result import Failure, Vanished
-from pytest_rlperf.model.verdict import Outcome, Severity
+from pytest_rlperf.model.result import Failure, Progress, Vanished
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.terminal import (
+    LOG_EVERY_S,
+    ProgressLine,
     render_failure,
-    render_summary,
+    render_header,
+    render_progress,
+    render_sections,
     render_table,
     render_values,
 )
@@ -203,3 +212,102 @@ def test_what_is_incomparable_says_why_even_where_nothing_was_compared():
         "",
         "a.py::changed: incomparable: the benchmark itself changed",
     ]
+
+
+# The line above a run.
+
+
+@pytest.mark.parametrize(
+    ("cores", "shown"),
+    [((3,), "3"), ((0, 1), "0-1"), ((0, 1, 2, 5), "0-2,5"), ((0, 2, 4, 5), "0,2,4-5")],
+)
+def test_cores_in_a_row_are_shown_as_a_span(cores: tuple[int, ...], shown: str):
+    line = render_header("against main", 200.0, cores)
+    assert line == f"against main, budget 200 s, pinned to cores {shown}"
+
+
+def test_a_run_that_cannot_be_pinned_says_what_it_means():
+    assert render_header("against main", 0.5, ()).endswith(", NOT PINNED: wider intervals")
+
+
+# The parts of the terminal's summary: verdicts first, and none that has nothing to say.
+
+
+def test_a_plain_run_has_its_verdicts_only():
+    run = run_result(a_test())
+    assert render_sections(run) == render_table(run)
+
+
+def test_parts_follow_each_other_with_a_line_between():
+    slow = (block([50 * 10**6], None),)
+    run = run_result(
+        a_test("a", spec=Spec(category="env"), blocks=slow),
+        a_test("b", spec=Spec(category="rl")),
+        kpis=(KpiResult(BUILT_IN[0], Status.NOT_MEASURED, "no selected test claims it"),),
+    )
+    lines = render_sections(run)
+    starts = [lines[n + 1].split()[0] for n, line in enumerate(lines) if not line]
+    assert starts == ["KPIs", "category", "advice:"]
+
+
+# The live line, in a terminal and in a log.
+
+
+SCOUTING = Progress(decided=0, tests=12, blocks=0, widest=None, elapsed_s=1.6, budget_s=300.0)
+MEASURING = Progress(decided=3, tests=12, blocks=8, widest=0.012, elapsed_s=42.0, budget_s=300.0)
+
+SCOUTING_LINE = "rlperf: 0 of 12 decided · scouting · 2 s of 300 s"
+MEASURING_LINE = "rlperf: 3 of 12 decided · block 8 · widest interval ±1.2 % · 42 s of 300 s"
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("progress", "line"), [(SCOUTING, SCOUTING_LINE), (MEASURING, MEASURING_LINE)]
+)
+def test_a_line_says_how_far_it_has_come(progress: Progress, line: str):
+    assert render_progress(progress) == line
+
+
+def test_of_several_rounds_a_line_says_which():
+    line = render_progress(replace(SCOUTING, label="round 2, +10.0 %"))
+    assert line == "rlperf: round 2, +10.0 %: 0 of 12 decided · scouting · 2 s of 300 s"
+
+
+def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("COLUMNS", "200")
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.show(MEASURING)
+    line.show(SCOUTING)
+    line.clear()
+    line.clear()
+    over = SCOUTING_LINE.ljust(len(MEASURING_LINE))
+    wiped = " " * len(SCOUTING_LINE)
+    assert terminal.getvalue() == f"\r{MEASURING_LINE}\r{over}\r{wiped}\r"
+
+
+def test_in_a_narrow_terminal_a_line_is_cut_so_that_it_does_not_wrap(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("COLUMNS", "30")
+    terminal = Terminal()
+    line = ProgressLine(terminal)
+    line.show(MEASURING)
+    line.clear()
+    assert terminal.getvalue() == f"\r{MEASURING_LINE[:29]}\r{' ' * 29}\r"
+
+
+def test_a_log_gets_a_line_now_and_then():
+    log, now = io.StringIO(), [100.0]
+    line = ProgressLine(log, clock=lambda: now[0])
+    for seconds in (0.0, 1.0, LOG_EVERY_S, LOG_EVERY_S + 1, 2 * LOG_EVERY_S):
+        now[0] = 100.0 + seconds
+        line.show(MEASURING)
+    line.clear()
+    assert log.getvalue() == f"{MEASURING_LINE}\n" * 2

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from pytest_rlperf.store.json_lines import append_lines, read_lines
+from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
 
 # 1: first version.

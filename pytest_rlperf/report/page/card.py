@@ -1,24 +1,25 @@
 """One test in the page: a line that says how it ended, and below it all that is known of it."""
 
+from pytest_rlperf.model.metric import COMPARED
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import COMPARED
 from pytest_rlperf.report.categories import UNCATEGORISED
-from pytest_rlperf.report.page.alarms import alarms
-from pytest_rlperf.report.page.anchors import anchor
-from pytest_rlperf.report.page.charts.intervals import strip
-from pytest_rlperf.report.page.flames import Flame
-from pytest_rlperf.report.page.judged import TIME_METRIC, Judged, decisive
-from pytest_rlperf.report.page.markup import Child, Markup, element
-from pytest_rlperf.report.page.memory_part import memory_part
-from pytest_rlperf.report.page.time_part import (
+from pytest_rlperf.report.page.charts import strip
+from pytest_rlperf.report.page.markup import Child, Markup, anchor, element
+from pytest_rlperf.report.page.parts import (
+    TIME_METRIC,
+    Flame,
+    Judged,
+    alarms,
+    decisive,
     failure_part,
+    memory_part,
     repeat_part,
     tables_part,
     time_part,
+    why_part,
     witness_part,
 )
-from pytest_rlperf.report.page.why_part import why_part
-from pytest_rlperf.report.words import WORDS
+from pytest_rlperf.report.text import WORDS
 
 
 def render_card(

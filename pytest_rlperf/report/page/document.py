@@ -1,25 +1,183 @@
-"""The whole page: one file, which asks no host for anything and opens from disk."""
+"""The overview: figures by matplotlib, where that is installed."""
 
 import base64
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from importlib import resources
 
+from pytest_rlperf.history.records import History
 from pytest_rlperf.model.kpi import Status
-from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.trend import History
-from pytest_rlperf.model.verdict import WORST_FIRST
-from pytest_rlperf.report.headline import INTERRUPTED, render_head, render_verdict
-from pytest_rlperf.report.kpis import render_kpi_title
-from pytest_rlperf.report.page.alarms import fails
+from pytest_rlperf.model.metric import WORST_FIRST
+from pytest_rlperf.model.result import RunResult, ScalingTable, TestResult
+from pytest_rlperf.mpi.scaling import render_scaling_title, scaling_rows
+from pytest_rlperf.prove.report import render_proof, render_proof_summary
+from pytest_rlperf.report.categories import UNCATEGORISED, category_rows
+from pytest_rlperf.report.evidence import render_advice
+from pytest_rlperf.report.headline import (
+    INTERRUPTED,
+    render_head,
+    render_summary,
+    render_tests,
+    render_verdict,
+    worst_first,
+)
+from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_title
+from pytest_rlperf.report.page.axes import PLAIN
 from pytest_rlperf.report.page.card import render_card
-from pytest_rlperf.report.page.filters import render_filters
-from pytest_rlperf.report.page.flames import Flame
-from pytest_rlperf.report.page.markup import Markup, element
-from pytest_rlperf.report.page.sections import Section, render_sections
-from pytest_rlperf.report.proof import render_proof, render_proof_summary
-from pytest_rlperf.report.terminal import render_summary, worst_first
-from pytest_rlperf.report.words import DETECTS, WORDS
+from pytest_rlperf.report.page.charts import Curve, curves_chart
+from pytest_rlperf.report.page.markup import (
+    Child,
+    Markup,
+    bullets,
+    element,
+    facts,
+    table,
+    titled,
+    together,
+)
+from pytest_rlperf.report.page.parts import Flame, fails, trend_part
+from pytest_rlperf.report.terminal import render_vanished
+from pytest_rlperf.report.text import DETECTS, WORDS, fact_rows
+
+INSTALL = "The overview figures need matplotlib: pip install 'pytest-rlperf[plots]'."
+
+
+def overview(run: RunResult) -> list[Markup]:
+    """Nothing where nothing was measured."""
+    if not any(test.blocks for test in run.tests):
+        return []
+    try:  # here: it takes half a second, and is not needed for all the rest
+        from pytest_rlperf.report.page.plots import category_plot, forest_plot
+    except ImportError:
+        return [element("p", INSTALL, class_="aside")]
+    plots = (forest_plot(run), category_plot(run))
+    return [_figure(plot.title, plot.light, plot.dark) for plot in plots if plot is not None]
+
+
+def _figure(title: str, light: str, dark: str) -> Markup:
+    picture = element(
+        "picture",
+        element("source", srcset=dark, media="(prefers-color-scheme: dark)"),
+        element("img", src=light, alt=title, loading="lazy"),
+    )
+    # On a phone its words would be too small: there it scrolls in itself.
+    wide = element("div", picture, class_="wide", tabindex="0", role="group", aria_label=title)
+    return element("figure", element("figcaption", title), wide, class_="plot")
+
+
+# The form by which a reader narrows the list of tests; the script shows it and does the work.
+
+
+def render_filters(tests: Sequence[TestResult]) -> Markup:
+    outcomes = Counter(test.outcome for test in tests)
+    categories = Counter(test.spec.category or UNCATEGORISED for test in tests)
+    return element(
+        "form",
+        element(
+            "p",
+            element("label", "Search by name", for_="q"),
+            element(
+                "input", type="search", id="q", name="q", autocomplete="off", spellcheck="false"
+            ),
+            class_="search",
+        ),
+        _choice(
+            "Outcome",
+            [
+                _chip("outcome", o.value, WORDS[o].lower(), outcomes[o], o.value)
+                for o in WORST_FIRST
+                if outcomes[o]
+            ],
+        ),
+        _choice("Category", [_chip("category", c, c, n) for c, n in sorted(categories.items())])
+        if len(categories) > 1
+        else None,
+        element(
+            "p",
+            element("output", render_tests(len(tests)), id="count", aria_live="polite"),
+            element("button", "Show all", type="reset"),
+            element("button", "Open all shown", type="button", id="unfold"),
+            class_="count",
+        ),
+        id="filter",
+        role="search",
+        aria_label="Filter the tests",
+        hidden=True,
+    )
+
+
+def _choice(title: str, chips: Sequence[Markup]) -> Markup:
+    return element("fieldset", element("legend", title), element("div", chips, class_="chips"))
+
+
+def _chip(name: str, value: str, text: str, number: int, kind: str = "") -> Markup:
+    box = element("input", type="checkbox", name=name, value=value)
+    count = element("span", str(number), class_="number")
+    return element("label", box, f"{text} ", count, class_=f"chip {kind}".rstrip())
+
+
+# What the page says of the run as a whole, below its tests. A part without content is left out.
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    name: str  # as an anchor
+    title: str
+    content: Markup
+
+    @property
+    def link(self) -> Markup:
+        return element("a", self.title, href=f"#{self.name}")
+
+    @property
+    def block(self) -> Markup:
+        heading = element("h2", self.title)
+        return element("section", heading, self.content, id=self.name)
+
+
+def render_sections(
+    run: RunResult, notices: Sequence[str], history: History | None
+) -> list[Section]:
+    vanished = map(render_vanished, run.vanished)
+    found: dict[str, tuple[str, Child]] = {
+        "overview": ("Overview", overview(run)),
+        "trends": ("Trends", None if history is None else trend_part(run, history)),
+        "kpis": ("KPIs", _kpis(run)),
+        "scaling": ("Scaling", [_scaling(each) for each in run.scaling]),
+        "categories": ("Categories", table(category_rows(run), "The run by category")),
+        "notes": ("Notes", bullets([*render_advice(run), *vanished, *notices])),
+        "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
+    }
+    made = [Section(name, title, together(content)) for name, (title, content) in found.items()]
+    return [section for section in made if section.content]
+
+
+def _kpis(run: RunResult) -> Iterator[Child]:
+    if run.kpis:
+        yield table(kpi_rows(run.kpis), render_kpi_title(run))
+        yield bullets(kpi_remarks(run.kpis))
+
+
+def _scaling(found: ScalingTable) -> Markup | None:
+    rows = found.rows
+    curves = [
+        Curve(
+            "ideal", "ideal", [(r.size.nprocs, r.size.nprocs / rows[0].size.nprocs) for r in rows]
+        ),
+        Curve("head", "head", [(row.size.nprocs, row.speedup) for row in rows]),
+    ]
+    picture = None
+    if len(rows) > 1:
+        picture = curves_chart("Speed-up over ranks", curves, PLAIN, PLAIN, measured=True)
+    charts = element("div", picture, class_="charts")
+    below = table(scaling_rows(found), "By number of ranks")
+    return titled(3, render_scaling_title(found), charts, below)
+
+
+# The whole page: one file, which asks no host for anything and opens from disk.
+
 
 OPEN = 3
 """Failing tests that are unfolded at first; more would bury the others."""

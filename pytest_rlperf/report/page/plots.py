@@ -16,13 +16,13 @@ from matplotlib.collections import LineCollection
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter
 
+from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.quantity import format_time
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.model.verdict import Interval, Outcome
 from pytest_rlperf.report.categories import UNCATEGORISED
-from pytest_rlperf.report.escape import printable
-from pytest_rlperf.report.page.flames import address_of
-from pytest_rlperf.report.terminal import worst_first
+from pytest_rlperf.report.headline import worst_first
+from pytest_rlperf.report.page.parts import address_of
+from pytest_rlperf.report.text import printable
 
 WIDTH = 9.0  # inches, of which there are 72 pixels each
 DPI = 144

@@ -12,11 +12,10 @@ import pytest
 from pytest_rlperf.cli import main
 from pytest_rlperf.commands import comment
 from pytest_rlperf.model.result import RunResult
-from pytest_rlperf.report.export import run_as_dict, write_json
+from pytest_rlperf.report.result_file import run_as_dict, write_json
 from pytest_rlperf.web import Patience
+from tests.commands.comment.stand_in import NUMBER, REPOSITORY, TOKEN, WORKFLOW_RUN, GitHubStandIn
 from tests.servers import Server, serving
-
-from .stand_in import NUMBER, REPOSITORY, TOKEN, WORKFLOW_RUN, GitHubStandIn
 
 
 @dataclass(frozen=True)

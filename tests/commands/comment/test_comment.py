@@ -7,14 +7,13 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Failure
-from pytest_rlperf.model.verdict import Outcome
+from tests.commands.comment.conftest import Job
+from tests.commands.comment.stand_in import BOT, PULL_REQUEST, RUN_URL, WORKFLOW_RUN, GitHubStandIn
 from tests.factories import a_test, run_result, verdict
 from tests.sample_runs import EVERYTHING
 from tests.servers import Answer
-
-from .conftest import Job
-from .stand_in import BOT, PULL_REQUEST, RUN_URL, WORKFLOW_RUN, GitHubStandIn
 
 MARK = "<!-- rlperf -->"
 RUN = run_result(a_test())

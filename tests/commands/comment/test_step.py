@@ -6,10 +6,9 @@ import sys
 from pathlib import Path
 
 from tests.action import script
+from tests.commands.comment.conftest import Job
+from tests.commands.comment.stand_in import TOKEN, GitHubStandIn
 from tests.factories import a_test, run_result
-
-from .conftest import Job
-from .stand_in import TOKEN, GitHubStandIn
 
 
 def test_the_step_comments_with_a_python_that_has_no_packages(

@@ -3,38 +3,33 @@
 from collections.abc import Iterator, Mapping
 from types import ModuleType
 
+from pytest_rlperf.baselines import folder
 from pytest_rlperf.commands import init, install_hook
 from pytest_rlperf.commands.init import ACTION, COMMENT_WORKFLOW, PYTEST_INI, TEST, WORKFLOW
-from pytest_rlperf.commands.install_hook import place
-from pytest_rlperf.launch import base_tree, cache
+from pytest_rlperf.gate import publishing
+from pytest_rlperf.history import branch, file
 from pytest_rlperf.model.kpi import BUILT_IN
 from pytest_rlperf.options import BASELINES
 from pytest_rlperf.project import ACCEPTED_KEYS, KPI_KEYS
-from pytest_rlperf.report import export, folder, github, schema
-from pytest_rlperf.store import (
-    baseline_branch,
-    baselines,
-    history_branch,
-    history_file,
-    pending,
-    proof_file,
-)
+from pytest_rlperf.prove import rates
+from pytest_rlperf.report import github, result_file
+from pytest_rlperf.trees import base_tree, cache
 from tests.docs.reference.texts import code, docstring, prose, table
 
-BRANCH = history_branch.NAME
-MONTHS = f"{history_branch.FOLDER}/YYYY-MM{history_branch.ENDING}"
+BRANCH = branch.NAME
+MONTHS = f"{branch.FOLDER}/YYYY-MM{branch.ENDING}"
 FILES: tuple[tuple[tuple[str, ...], ModuleType], ...] = (
-    (("FILE",), export),
-    (("DIR/report.html", "DIR/report.md", "DIR/report.json", "DIR/*.svg"), folder),
-    ((f"{BASELINES}/<machine key>/<name>/<test module>.json",), baselines),
-    ((f"{MONTHS} on the branch {BRANCH}",), history_branch),
-    ((f"{baseline_branch.FOLDER}/ on the branch {BRANCH}",), baseline_branch),
-    (("PATH",), history_file),
+    (("FILE",), result_file),
+    (("DIR/report.html", "DIR/report.md", "DIR/report.json", "DIR/*.svg"), publishing),
+    ((f"{BASELINES}/<machine key>/<name>/<test module>.json",), folder),
+    ((f"{MONTHS} on the branch {BRANCH}",), branch),
+    ((f"{folder.FOLDER}/ on the branch {BRANCH}",), folder),
+    (("PATH",), file),
     (("<cache folder>/<repository>/",), base_tree),
-    (("<cache folder>/pending/",), pending),
-    (("<cache folder>/proofs/",), proof_file),
+    (("<cache folder>/pending/",), folder),
+    (("<cache folder>/proofs/",), rates),
     ((TEST, WORKFLOW, COMMENT_WORKFLOW, ACTION, PYTEST_INI), init),
-    ((f".git/hooks/{place.NAME}",), install_hook),
+    ((f".git/hooks/{install_hook.NAME}",), install_hook),
     (("$GITHUB_STEP_SUMMARY",), github),
 )
 
@@ -62,12 +57,13 @@ def _kpis() -> str:
 
 def render_result() -> Iterator[str]:
     yield "\n## The result as data\n"
-    yield f"{docstring(export)} Fractions, not percent; what does not apply is null. A run has\n"
-    yield _keys(schema.RUN)
+    said = docstring(result_file)
+    yield f"{said} Fractions, not percent; what does not apply is null. A run has\n"
+    yield _keys(result_file.RUN)
     yield "\nEach of `tests` has\n"
-    yield _keys(schema.TEST)
+    yield _keys(result_file.TEST)
     yield "\nEach of a test's `metrics` has\n"
-    yield _keys(schema.METRIC)
+    yield _keys(result_file.METRIC)
 
 
 def _keys(meanings: Mapping[str, str]) -> str:

@@ -9,8 +9,7 @@ import pytest_rlperf
 from pytest_rlperf import fixtures, hookspecs
 from pytest_rlperf.fixtures import Rlperf, RlperfMemory, RlperfMpi
 from pytest_rlperf.markers import CHECKS, MARKER, MPI_MARKER
-from pytest_rlperf.model.rank_spec import RankSpec
-from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.model.spec import RankSpec, Spec
 from tests.docs.reference.texts import code, comments, docstring, prose, signature, table
 
 KINDS = {

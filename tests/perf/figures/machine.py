@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numba
 import numpy as np
 
-from pytest_rlperf.launch.fingerprint import cpu_model
+from pytest_rlperf.machine.fingerprint import cpu_model
 
 
 def circumstances() -> str:

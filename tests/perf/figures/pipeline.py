@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from pytest_rlperf.judge.student import t_quantile
+from pytest_rlperf.stats.estimate import t_quantile
 from rl_impls.agents.agent import Agent, shape_of
 from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.dqn import DQN, DQNSettings

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_rlperf.store.json_lines import append_lines, read_lines
+from pytest_rlperf.files import append_lines, read_lines
 
 from ..__main__ import leave
 from .suite import EXPECTED, GROWN, SAME, run

@@ -15,7 +15,7 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from pytest_rlperf.judge.student import t_quantile
+from pytest_rlperf.stats.estimate import t_quantile
 
 from .. import children, gate, projects
 from ..projects import PERF_FILE, Change, Workload

@@ -6,18 +6,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.model.trend import ChangePoint, Creep, Signal, Trend, TrendPoint
-from pytest_rlperf.model.verdict import Interval
-from pytest_rlperf.report.page.charts.commits import commits_chart
-from pytest_rlperf.report.page.charts.curves import POINTS, Curve, curves_chart, thinned
-from pytest_rlperf.report.page.charts.drawing import WIDTH
-from pytest_rlperf.report.page.charts.intervals import Row, interval_chart, strip
-from pytest_rlperf.report.page.charts.quantities import BYTES, PERCENT, PLAIN, SECONDS, TIME
-from pytest_rlperf.report.page.charts.scale import Scale, spanning
-from pytest_rlperf.report.page.charts.sides import sides_chart
+from pytest_rlperf.history.records import ChangePoint, Creep, Signal, Trend, TrendPoint
+from pytest_rlperf.model.metric import Interval
+from pytest_rlperf.report.page.axes import (
+    BYTES,
+    PERCENT,
+    PLAIN,
+    SECONDS,
+    TIME,
+    WIDTH,
+    Scale,
+    spanning,
+)
+from pytest_rlperf.report.page.charts import (
+    POINTS,
+    Curve,
+    IntervalRow,
+    commits_chart,
+    curves_chart,
+    interval_chart,
+    sides_chart,
+    strip,
+    thinned,
+)
 from tests.factories import examples
-
-from .parsed import Parsed, parsed
+from tests.report.page.parsed import Parsed, parsed
 
 MIB = 2**20
 changes = st.floats(-0.99, 50)
@@ -67,7 +80,7 @@ def assert_within(chart: str) -> None:
 def test_an_interval_is_drawn_within_the_picture(
     interval: Interval, threshold: float, blocks: list[float]
 ):
-    assert_within(interval_chart("a", [Row(interval)], threshold=threshold, blocks=blocks))
+    assert_within(interval_chart("a", [IntervalRow(interval)], threshold=threshold, blocks=blocks))
 
 
 @examples
@@ -112,7 +125,7 @@ def test_only_the_newest_commits_are_drawn():
 
 
 def test_zero_what_is_allowed_and_the_change_stand_in_their_order():
-    found = parsed(interval_chart("a", [Row(Interval(0.1, 0.08, 0.12))], threshold=0.05))
+    found = parsed(interval_chart("a", [IntervalRow(Interval(0.1, 0.08, 0.12))], threshold=0.05))
     at = {given["class"]: str(given["d"]) for given in found.all("path")}
     names = ("zero", "threshold", "dots estimate accent")
     zero, allowed, change = (float(at[name][1:].split(" ")[0]) for name in names)

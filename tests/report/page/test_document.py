@@ -12,19 +12,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.history.records import History
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Failure, RunResult
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.model.trend import History
-from pytest_rlperf.model.verdict import Outcome
-from pytest_rlperf.report.page.anchors import anchor
-from pytest_rlperf.report.page.document import render_page
-from pytest_rlperf.report.page.figures import INSTALL
-from pytest_rlperf.report.page.flames import ROOM_BYTES, Flame, load_flames
+from pytest_rlperf.report.page.document import INSTALL, render_page
+from pytest_rlperf.report.page.markup import anchor
+from pytest_rlperf.report.page.parts import ROOM_BYTES, Flame, load_flames
 from tests.factories import a_test, examples, run_result, verdict
+from tests.report.page.parsed import Parsed, parsed
 from tests.sample_history import HISTORY
 from tests.sample_runs import BROKEN, EVERYTHING, RANKS, SAME, SLOWER, UNSURE, WHY, many_tests
-
-from .parsed import Parsed, parsed
 
 LARGEST_BYTES = 5_000_000
 

@@ -6,8 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.report.page.markup import Markup, Value, element, together
 from tests.factories import examples
-
-from .parsed import parsed
+from tests.report.page.parsed import parsed
 
 
 def test_text_is_escaped_and_markup_is_not():

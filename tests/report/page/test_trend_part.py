@@ -4,16 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rlperf.judge.flaky import STOLEN
-from pytest_rlperf.model.trend import History
-from pytest_rlperf.report.page.anchors import anchor
+from pytest_rlperf.history.records import History
+from pytest_rlperf.history.trend import STOLEN
 from pytest_rlperf.report.page.document import render_page
-from pytest_rlperf.report.page.trend_part import DRAWN
+from pytest_rlperf.report.page.markup import anchor
+from pytest_rlperf.report.page.parts import DRAWN
 from tests.factories import run_result
+from tests.report.page.parsed import Parsed, parsed
 from tests.sample_history import HISTORY
 from tests.sample_runs import ACCEPTED, EVERYTHING, FASTER, SAME, SLOWER, UNSURE
-
-from .parsed import Parsed, parsed
 
 
 def shown(history: History | None) -> Parsed:

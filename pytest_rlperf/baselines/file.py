@@ -1,0 +1,241 @@
+"""One test module's baseline as a readable JSON file, schema 2."""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import NoneType
+from typing import Any
+
+from pytest_rlperf.baselines.stored import Accepted, Session, Stored, StoredMemory
+from pytest_rlperf.files import (
+    NUMBER,
+    Shape,
+    check_schema,
+    check_shape,
+    misfits,
+    read_json,
+    refuse,
+    write_atomically,
+)
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
+
+SCHEMA = 2
+"""1: first version. 2: memory, tests that have nothing else, and starts of fresh processes; older
+files load as they are."""
+OLDEST = 1
+KIND = "pytest-rlperf baseline"
+DIGITS = 6
+"""Of a log-ratio: a thousandth of a thousandth is far below any noise."""
+MOST_LOG_RATIO = 50.0
+"""A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
+ANEW = "restore it from version control, or remove it and save again with --rlperf-save"
+
+TEST: Shape = {
+    "source_hash": (str,),
+    "steps": (int, NoneType),
+    "work": (dict,),
+    "weights": (dict,),
+    "accepted": (list,),
+    "sessions": (list,),
+}
+SESSION: Shape = {
+    "created": (str,),
+    "commit": (str, NoneType),
+    "dirty": (bool,),
+    "facts": (dict,),
+    "call_ns": NUMBER,
+    "blocks": (dict,),
+}
+ACCEPTED: Shape = {
+    "reason": (str,),
+    "created": (str,),
+    "commit": (str, NoneType),
+    "change": NUMBER,
+}
+MEMORY: Shape = {
+    "created": (str,),
+    "commit": (str, NoneType),
+    "dirty": (bool,),
+    "facts": (dict,),
+    "repeats": (int,),
+    "values": (dict,),
+}
+COLUMNS: Shape = {"typical": (list,), "total": (list,)}
+"""A field that is not among these is somebody's note, and is not read."""
+
+
+def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
+    content = {
+        "schema": SCHEMA,
+        "kind": KIND,
+        "module": module,
+        "tests": {test.nodeid: _test_as_dict(test) for test in tests},
+    }
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+
+
+def read_module(path: Path) -> dict[str, Stored]:
+    """The tests of one file by node id, or the first thing that is wrong with it."""
+    content = read_json(path, ANEW)
+    if not isinstance(content, dict) or content.get("kind") != KIND:
+        refuse(path, "is no stored baseline", ANEW)
+    check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)
+    check_shape(path, _damages(content), ANEW)
+    return {nodeid: _test_from(nodeid, found) for nodeid, found in content["tests"].items()}
+
+
+# -- writing ------------------------------------------------------------------------------------
+
+
+def _test_as_dict(test: Stored) -> dict[str, Any]:
+    return {
+        "source_hash": test.source_hash,
+        "steps": test.steps,
+        "work": dict(test.work),
+        "weights": {name: round(weight, DIGITS) for name, weight in test.weights.items()},
+        "accepted": [
+            {"reason": a.reason, "created": a.created, "commit": a.commit, "change": a.change}
+            for a in test.accepted
+        ],
+        "sessions": [_session_as_dict(session) for session in test.sessions],
+        "memory": None if test.memory is None else _memory_as_dict(test.memory),
+        "starts": {name: _test_as_dict(start) for name, start in test.starts.items()},
+    }
+
+
+def _memory_as_dict(memory: StoredMemory) -> dict[str, Any]:
+    sizes = {name: [round(size, 1) for size in found] for name, found in memory.values.items()}
+    return {**{name: getattr(memory, name) for name in MEMORY}, "values": sizes}
+
+
+def _session_as_dict(session: Session) -> dict[str, Any]:
+    return {
+        "created": session.created,
+        "commit": session.commit,
+        "dirty": session.dirty,
+        "facts": dict(session.facts),
+        "call_ns": round(session.call_ns, 1),
+        "blocks": {name: _columns(name, session.blocks) for name in session.blocks[0]},
+    }
+
+
+def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str, list[float]]:
+    return {
+        "typical": [round(block[kernel].typical, DIGITS) for block in blocks],
+        "total": [round(block[kernel].total, DIGITS) for block in blocks],
+    }
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def _test_from(nodeid: str, found: Mapping[str, Any]) -> Stored:
+    return Stored(
+        nodeid=nodeid,
+        source_hash=found["source_hash"],
+        weights=found["weights"],
+        sessions=tuple(_session_from(session) for session in found["sessions"]),
+        steps=found["steps"],
+        work=found["work"],
+        accepted=tuple(
+            Accepted(**{name: accepted[name] for name in ACCEPTED})
+            for accepted in found["accepted"]
+        ),
+        memory=_memory_from(found.get("memory")),
+        starts={name: _test_from(nodeid, s) for name, s in found.get("starts", {}).items()},
+    )
+
+
+def _memory_from(found: Mapping[str, Any] | None) -> StoredMemory | None:
+    if found is None:
+        return None
+    values = {name: tuple(sizes) for name, sizes in found["values"].items()}
+    return StoredMemory(**{**{name: found[name] for name in MEMORY}, "values": values})
+
+
+def _session_from(found: Mapping[str, Any]) -> Session:
+    columns = found["blocks"]
+    number = len(next(iter(columns.values()))["typical"])
+    blocks = tuple(
+        {name: LogRatios(c["typical"][i], c["total"][i]) for name, c in columns.items()}
+        for i in range(number)
+    )
+    return Session(**{**{name: found[name] for name in SESSION}, "blocks": blocks})
+
+
+def _damages(content: Mapping[str, Any]) -> Iterator[str]:
+    """Where it has not the shape of the schema; only the first counts."""
+    yield from misfits(content, {"module": (str,), "tests": (dict,)}, "")
+    for nodeid, test in content["tests"].items():
+        yield from _test_damages(test, nodeid)
+
+
+def _test_damages(test: Mapping[str, Any], where: str) -> Iterator[str]:
+    yield from misfits(test, TEST, where)
+    yield from _wrong_numbers(test["work"], f"{where}.work")
+    memory = test.get("memory")
+    if memory is not None:
+        yield from _memory_damages(memory, f"{where}.memory")
+    if memory is not None and not test["sessions"] and not test["weights"]:
+        return  # a test of memory alone
+    if not _are_weights(test["weights"]):
+        yield f"{where}.weights"
+    if not test["sessions"]:
+        yield f"{where}.sessions"
+    for i, accepted in enumerate(test["accepted"]):
+        yield from misfits(accepted, ACCEPTED, f"{where}.accepted[{i}]")
+    for i, session in enumerate(test["sessions"]):
+        yield from _session_damages(session, test["weights"], f"{where}.sessions[{i}]")
+    starts = test.get("starts", {})
+    if not isinstance(starts, dict):
+        yield f"{where}.starts"
+    for name, start in starts.items():
+        yield from _test_damages(start, f"{where}.starts.{name}")
+
+
+def _memory_damages(memory: object, where: str) -> Iterator[str]:
+    yield from misfits(memory, MEMORY, where)
+    assert isinstance(memory, dict)
+    for name, sizes in memory["values"].items():
+        if not _are_sizes(sizes):
+            yield f"{where}.values.{name}"
+
+
+def _are_sizes(found: object) -> bool:
+    if not isinstance(found, list) or len(found) < LEAST_BLOCKS:
+        return False
+    return all(type(size) in NUMBER for size in found)
+
+
+def _session_damages(
+    session: Mapping[str, Any], weights: Mapping[str, float], where: str
+) -> Iterator[str]:
+    yield from misfits(session, SESSION, where)
+    lengths = set()
+    for kernel, columns in session["blocks"].items():
+        here = f"{where}.blocks.{kernel}"
+        yield from misfits(columns, COLUMNS, here)
+        for name in COLUMNS:
+            lengths.add(len(columns[name]))
+            if not all(map(_is_log_ratio, columns[name])):
+                yield f"{here}.{name}"
+    enough = len(lengths) == 1 and min(lengths) >= LEAST_BLOCKS
+    if not enough or weights.keys() - session["blocks"].keys():
+        yield f"{where}.blocks"
+
+
+def _wrong_numbers(found: Mapping[str, object], where: str) -> Iterator[str]:
+    for name, value in found.items():
+        if type(value) not in NUMBER:
+            yield f"{where}.{name}"
+
+
+def _are_weights(found: Mapping[str, Any]) -> bool:
+    """They sum to one, but for what rounding did."""
+    shares = list(found.values())
+    return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3
+
+
+def _is_log_ratio(value: Any) -> bool:
+    return type(value) in NUMBER and abs(value) <= MOST_LOG_RATIO

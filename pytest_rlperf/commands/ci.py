@@ -1,0 +1,210 @@
+"""Letting git push as the job, without a trace in the clone's configuration."""
+
+import base64
+import os
+import shlex
+import subprocess
+import sys
+from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Mapping, MutableMapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Self
+
+from pytest_rlperf.baselines.folder import FOLDER, BaselineBranch
+from pytest_rlperf.commands.comment import NUMBER_FILE, pull_request_number
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.history.branch import NAME
+from pytest_rlperf.model.quantity import parse_seconds
+
+USER = "x-access-token"
+
+
+def credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Variables for git, in which GITHUB_TOKEN is sent to GITHUB_SERVER_URL and nobody else; none
+    where either is missing.
+    """
+    token, server = environ.get("GITHUB_TOKEN"), environ.get("GITHUB_SERVER_URL")
+    if not token or not server:
+        return {}
+    number = int(environ.get("GIT_CONFIG_COUNT") or 0)  # others may have set some
+    secret = base64.b64encode(f"{USER}:{token}".encode()).decode()
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": f"http.{server}/.extraheader",
+        f"GIT_CONFIG_VALUE_{number}": f"AUTHORIZATION: basic {secret}",
+    }
+
+
+# What the main branch measured, sent to the data branch.
+
+
+RESULT = "report.json"
+REMOTE = "origin"
+
+
+def keep(root: Path, branch: str, report: Path, environ: MutableMapping[str, str]) -> str:
+    """The history first: it brings in what others sent, and the baselines go on top of that."""
+    result = report / RESULT
+    if not result.is_file():
+        return f"{result} is not there: the run ended before it, so there is nothing to keep."
+    environ.update(credentials(environ))
+    told = _rlperf("history", "append", str(result), f"--branch={branch}", f"--push={REMOTE}")
+    kept = BaselineBranch(root, branch).keep(report / FOLDER, REMOTE)
+    _add_to_summary(_rlperf("trend", f"--branch={branch}", "--markdown"), environ)
+    files = "1 file" if kept == 1 else f"{kept} files"
+    return f"{told}\nkept {files} of baselines on the branch {branch}."
+
+
+def _rlperf(*words: str) -> str:
+    """What the command said; it tells itself what went wrong."""
+    command = [sys.executable, "-m", "pytest_rlperf.cli", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise UsageError(f"`rlperf {words[0]}` did not work; what it says stands above.")
+    return done.stdout.rstrip("\n")
+
+
+def _add_to_summary(text: str, environ: MutableMapping[str, str]) -> None:
+    """Best effort: the trend can be asked for at any time."""
+    name = environ.get("GITHUB_STEP_SUMMARY")
+    if name and os.access(name, os.W_OK):
+        with open(name, "a", encoding="utf-8") as file:
+            file.write(f"\n{text}\n")
+
+
+# The runs of pytest in CI: of a pull request, and of the main branch.
+
+
+@dataclass(frozen=True, slots=True)
+class Wishes:
+    """What the inputs of the action say."""
+
+    report: Path
+    against: str | None
+    budget_s: float | None
+    arguments: tuple[str, ...]
+    branch: str = NAME  # that keeps data
+
+    @classmethod
+    def of(
+        cls,
+        report: Path,
+        against: str | None,
+        budget: str | None,
+        arguments: str,
+        branch: str | None,
+    ) -> Self:
+        try:
+            words = tuple(shlex.split(arguments))
+        except ValueError as error:
+            raise UsageError(
+                f"--arguments is {arguments!r}, which no shell could split ({error}); close its "
+                "quotes."
+            ) from None
+        seconds = parse_seconds(budget, "--budget") if budget else None
+        return cls(report, against or None, seconds, words, branch or NAME)
+
+
+def compare(wishes: Wishes, environ: Mapping[str, str]) -> int:
+    """pytest's exit code. Beside the report lies the number of the pull request, for the job that
+    comments.
+    """
+    against = wishes.against or _merge_base(environ)
+    wishes.report.mkdir(parents=True, exist_ok=True)
+    number = pull_request_number(environ)
+    if number is not None:
+        (wishes.report / NUMBER_FILE).write_text(f"{number}\n")
+    return run_pytest(pytest_words(wishes, f"--rlperf-against={against}"))
+
+
+def record(wishes: Wishes) -> int:
+    """pytest's exit code. The baselines of the data branch are laid beside the report, and renewed
+    there unless something regressed.
+    """
+    baselines = wishes.report / FOLDER
+    BaselineBranch(Path.cwd(), wishes.branch).lay_out(baselines)
+    return run_pytest(pytest_words(wishes, "--rlperf-save=main", f"--rlperf-baselines={baselines}"))
+
+
+def _merge_base(environ: Mapping[str, str]) -> str:
+    branch = environ.get("GITHUB_BASE_REF")
+    if not branch:
+        raise UsageError(
+            "this job is of no pull request, so there is no merge base; name a revision with "
+            "against, or start the job by pull_request."
+        )
+    return f"origin/{branch}..."
+
+
+def pytest_words(wishes: Wishes, *partner: str) -> list[str]:
+    return [
+        *("--rlperf", *partner, f"--rlperf-report={wishes.report}"),
+        *([] if wishes.budget_s is None else [f"--rlperf-budget={wishes.budget_s:g}"]),
+        *([] if wishes.branch == NAME else ["-o", f"rlperf_history={wishes.branch}"]),
+        *wishes.arguments,
+    ]
+
+
+def run_pytest(words: list[str]) -> int:
+    return subprocess.run([sys.executable, "-m", "pytest", *words]).returncode
+
+
+# `rlperf ci TASK`: what the GitHub action does, a step each. Works in any job, on any machine.
+
+
+REPORT = "rlperf-report"
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """An empty value stands for the default: that is what an action hands on of an input."""
+    tasks = parser.add_subparsers(title="tasks", required=True, metavar="TASK")
+    for name, text, task in (
+        ("compare", "measure a pull request against its merge base", _compare),
+        ("record", "measure a commit of the main branch, and renew its baselines", _record),
+        ("keep", "send what was recorded to the data branch", _keep),
+    ):
+        added = tasks.add_parser(name, help=text, description=text)
+        added.set_defaults(task=task)
+        added.add_argument("--report", metavar="DIR", help=f"of the report (default {REPORT})")
+        added.add_argument("--branch", metavar="NAME", help=f"that keeps data (default {NAME})")
+        if task is not _keep:
+            _add_wishes(added)
+
+
+def _add_wishes(parser: ArgumentParser) -> None:
+    parser.add_argument("--against", metavar="REF", help="to compare with (default: merge base)")
+    parser.add_argument("--budget", metavar="SECONDS", help="for the whole run")
+    parser.add_argument("--arguments", metavar="TEXT", help="for pytest, split as a shell does")
+
+
+def run(arguments: Namespace) -> int:
+    task: Callable[[Namespace], int] = arguments.task
+    return task(arguments)
+
+
+def _compare(arguments: Namespace) -> int:
+    return compare(_wishes(arguments), os.environ)
+
+
+def _record(arguments: Namespace) -> int:
+    return record(_wishes(arguments))
+
+
+def _keep(arguments: Namespace) -> int:
+    print(keep(Path.cwd(), arguments.branch or NAME, _report(arguments), os.environ))
+    return 0
+
+
+def _wishes(arguments: Namespace) -> Wishes:
+    return Wishes.of(
+        _report(arguments),
+        arguments.against,
+        arguments.budget,
+        arguments.arguments or "",
+        arguments.branch,
+    )
+
+
+def _report(arguments: Namespace) -> Path:
+    return Path(arguments.report or REPORT)

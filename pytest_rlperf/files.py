@@ -1,0 +1,267 @@
+"""Locks on open files, which the kernel drops with the process that holds them."""
+
+import glob
+import json
+import math
+import os
+import secrets
+import time
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any, NoReturn
+
+from pytest_rlperf.errors import UsageError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+LOCKS = fcntl is not None
+"""Whether this system has them."""
+LOCK_WAIT_S = 30.0
+"""For other writers: each takes milliseconds, or a second where the machine has no time for it, and
+what it took minutes to measure would be lost."""
+LOCK_POLL_S = 0.05
+
+
+def try_lock(handle: int) -> bool:
+    """Whether the file is ours now; False where another process holds it."""
+    if fcntl is None:  # pragma: no cover - Windows
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(handle: int) -> bool:
+    """False: another process holds it still. Without locks nobody is waited for."""
+    until = time.monotonic() + LOCK_WAIT_S
+    while LOCKS and not try_lock(handle):
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOCK_POLL_S)
+    return True
+
+
+# Files that are whole or not there: written beside, synced, renamed.
+#
+# A writer that is killed leaves its half-written file beside the target. It had that file locked,
+# and the kernel drops the lock with the process: so the next writer can tell what is abandoned
+# from what another process is writing right now, and removes it.
+
+
+ENDING = ".part"
+
+
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Whoever reads `path`, even after a crash, finds the old content or the new one."""
+    _drop_abandoned(path)
+    with _beside(path) as part:
+        with part.open("wb") as file:
+            file.write(content if isinstance(content, bytes) else content.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+
+
+@contextmanager
+def _beside(path: Path) -> Iterator[Path]:
+    """A new file in the same folder, ours as long as this context lasts."""
+    part, lock = _claim(path)
+    try:
+        yield part
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    finally:
+        if lock is not None:
+            os.close(lock)
+
+
+def _claim(path: Path) -> tuple[Path, int | None]:
+    while True:
+        part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ENDING}")
+        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        if not LOCKS:  # pragma: no cover - Windows, where an open file cannot be renamed
+            os.close(handle)
+            return part, None
+        try:
+            ours = try_lock(handle) and part.exists()
+        except OSError:  # no locks on this file system: nobody will take it for abandoned either
+            ours = True
+        if ours:
+            return part, handle
+        os.close(handle)  # another writer took it for abandoned before it was locked
+
+
+def _drop_abandoned(path: Path) -> None:
+    """Best effort: somebody else's leftover must not keep anybody from writing."""
+    for part in path.parent.glob(f".{glob.escape(path.name)}.*{ENDING}"):
+        with suppress(OSError):
+            handle = os.open(part, os.O_RDWR)
+            try:
+                if try_lock(handle):
+                    part.unlink()
+            finally:
+                os.close(handle)
+
+
+# JSON that people may have edited: whole, finite and of our shape, or one sentence why not.
+
+
+Shape = Mapping[str, tuple[type, ...]]
+"""Fields by name, with the types that they may have."""
+NUMBER = (int, float)
+
+
+def read_json(path: Path, anew: str) -> Any:
+    """What `path` holds; `anew` says how to get a good one."""
+    try:
+        text = path.read_text(encoding="utf-8")
+        return parse_json(text)
+    except FileNotFoundError:
+        refuse(path, "does not exist", anew)
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", "it must be a file that you may read")
+    except RecursionError:
+        refuse(path, "is nested too deeply to be one of ours", anew)
+    except ValueError as error:  # no UTF-8, no JSON or only a part of it, or NaN in it
+        refuse(path, f"is no whole JSON file ({error})", anew)
+
+
+def parse_json(text: str) -> Any:
+    """Raises ValueError for what is no JSON, and for numbers that are not finite."""
+    return json.loads(text, parse_constant=_finite, parse_float=_finite)
+
+
+def check_schema(
+    path: Path, content: Mapping[str, Any], schema: int, anew: str, oldest: int | None = None
+) -> None:
+    """Newer files are for newer versions, those down to `oldest` can be read; others are none of
+    ours.
+    """
+    found = content.get("schema")
+    if type(found) is int and found > schema:
+        newer = f"has schema {found}, and this version reads up to {schema}"
+        refuse(path, newer, "update pytest-rlperf")
+    if type(found) is not int or found < (schema if oldest is None else oldest):
+        refuse(path, f"has the unknown schema {found!r}", anew)
+
+
+def check_shape(path: Path, damages: Iterator[str], anew: str) -> None:
+    """Refuse a file at the first of its `damages`; what comes after it may rest on it."""
+    damage = next(damages, None)
+    if damage is not None:
+        refuse(path, f"is damaged at {damage}", anew)
+
+
+def misfits(found: object, shape: Shape, where: str) -> Iterator[str]:
+    """Fields that are missing or of another type."""
+    if not isinstance(found, dict):
+        yield where
+        return
+    for name, kinds in shape.items():
+        if type(found.get(name)) not in kinds:
+            yield f"{where}.{name}".removeprefix(".")
+
+
+def refuse(path: Path, what: str, advice: str) -> NoReturn:
+    raise UsageError(f"{path} {what}; {advice}.")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"it holds {text}, which is no finite number")
+    return number
+
+
+# Files that grow line by line: a line is a JSON object, and it is whole or it is not there.
+#
+# A writer that is killed in the middle leaves a torn last line. The next one puts it aside, into a
+# file beside, so that neither the lines before nor those to come are spoiled and nothing is lost. A
+# last line that lacks nothing but its end is whole.
+
+
+ASIDE = ".torn"
+
+
+@dataclass(frozen=True, slots=True)
+class JsonLines:
+    """What a file holds."""
+
+    whole: tuple[str, ...]
+    torn: bytes = b""  # the beginning of a line; empty: there is none
+
+
+@dataclass(frozen=True, slots=True)
+class Appended:
+    """What became of lines that were to be appended."""
+
+    added: int
+    aside: Path | None = None  # where a torn line was put; None: there was none
+
+
+def split_lines(content: bytes) -> JsonLines:
+    text, newline, last = content.rpartition(b"\n")
+    lines = text.split(b"\n") if newline else []
+    torn = bool(last) and not _is_whole(last)
+    if last and not torn:
+        lines.append(last)
+    whole = tuple(line.decode("utf-8", errors="replace") for line in lines)
+    return JsonLines(whole, last if torn else b"")
+
+
+def _is_whole(line: bytes) -> bool:
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
+
+
+def joined(lines: Iterable[str]) -> str:
+    return "".join(f"{line}\n" for line in lines)
+
+
+def read_lines(path: Path) -> list[str]:
+    """All but a torn last one; none where there is no file."""
+    return list(split_lines(path.read_bytes()).whole) if path.exists() else []
+
+
+def append_lines(path: Path, lines: Iterable[str], *, once: bool = False) -> Appended:
+    """In one write, on disk when this returns, and one writer at a time; `once`: only those that
+    are not there yet.
+    """
+    with path.open("ab+") as file:
+        if not wait_for_lock(file.fileno()):
+            raise UsageError(f"another process is writing {path}; wait for it, and append again.")
+        file.seek(0)
+        content = file.read()
+        found = split_lines(content)
+        aside = _put_aside(path, file, content, found.torn)
+        known = set(found.whole) if once else set()
+        new = [line for line in lines if line not in known]
+        unended = bool(content) and not found.torn and not content.endswith(b"\n")
+        _write(file, ("\n" if unended else "") + joined(new))
+    return Appended(len(new), aside)
+
+
+def _put_aside(path: Path, file: IO[bytes], content: bytes, torn: bytes) -> Path | None:
+    if not torn:
+        return None
+    aside = path.with_name(path.name + ASIDE)
+    with aside.open("ab") as kept:
+        _write(kept, torn.decode("utf-8", errors="replace") + "\n")
+    file.truncate(len(content) - len(torn))
+    return aside
+
+
+def _write(file: IO[bytes], text: str) -> None:
+    file.write(text.encode())
+    file.flush()
+    os.fsync(file.fileno())

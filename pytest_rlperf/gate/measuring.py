@@ -1,0 +1,183 @@
+"""What every session that measures shares: selecting tests, refusing, publishing a result."""
+
+import datetime
+import os
+import sys
+from collections.abc import Mapping, Sequence, Set
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.gate.publishing import Published, publish
+from pytest_rlperf.gate.rules import Rules
+from pytest_rlperf.gate.selection import (
+    family_of,
+    input_size_of,
+    is_performance_test,
+    is_timed,
+    measures_memory,
+    nprocs_of,
+    repeat_command,
+    size_of,
+    source_hash,
+)
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.gate.worker_args import session_mpi_facts
+from pytest_rlperf.machine.fingerprint import fingerprint
+from pytest_rlperf.machine.host import available_cores
+from pytest_rlperf.markers import spec_of
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.options import Settings, check_categories
+from pytest_rlperf.project import read_project
+from pytest_rlperf.trees.base_tree import build_working_tree
+from pytest_rlperf.trees.cache import cache_folder
+from pytest_rlperf.trees.git import working_state
+
+
+class MeasuringSession:
+    """A plugin object. What is measured and what is said of it is up to those that derive."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        _refuse_windows()
+        _refuse_xdist(config)
+        self._config = config
+        self._settings = settings
+        today = datetime.datetime.now(datetime.UTC).date()
+        self._rules = Rules(read_project(config.rootpath), today)
+        self._specs: dict[str, Spec] = {}
+        self._run: RunResult | None = None
+        self._notices: tuple[str, ...] = ()
+        self._published = Published()
+
+    # -- selecting ----------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_collection(self) -> None:
+        """Test modules import what is built, so that comes before them."""
+        if self._settings.build is None or not self._of_working_tree:
+            return
+        try:
+            cache = cache_folder(os.environ)
+            build_working_tree(self._settings.build, self._config.rootpath, cache)
+        except RlperfError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+
+    @property
+    def _of_working_tree(self) -> bool:
+        """Whether it is the working tree that is measured."""
+        return True
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(
+        self, config: pytest.Config, items: list[pytest.Item]
+    ) -> None:
+        try:
+            specs = {item.nodeid: spec_of(item) for item in items if is_performance_test(item)}
+            known = frozenset(s.category for s in specs.values() if s.category is not None)
+            check_categories(self._settings.categories, known)
+            self._rules.check(specs)
+        except UsageError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+        wanted = self._settings.categories
+        fitting = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
+        kept = self._narrowed([item for item in items if item.nodeid in fitting])
+        self._specs = {nodeid: fitting[nodeid] for nodeid in fitting if nodeid in kept}
+        deselected = [item for item in items if item.nodeid not in self._specs]
+        items[:] = [item for item in items if item.nodeid in self._specs]
+        if deselected:
+            config.hook.pytest_deselected(items=deselected)
+
+    def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
+        """Those of the fitting tests that are worth measuring."""
+        return {item.nodeid for item in items}
+
+    # -- running ------------------------------------------------------------------------------
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool:
+        if session.testsfailed and not session.config.option.continue_on_collection_errors:
+            raise session.Interrupted(f"{session.testsfailed} errors during collection")
+        if session.items:
+            try:
+                self._measure(session)
+            except RlperfError as error:
+                raise pytest.UsageError(f"rlperf: {error}") from None
+        return True
+
+    def _measure(self, session: pytest.Session) -> None:
+        """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
+        raise NotImplementedError
+
+    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> dict[str, Any]:
+        """Of the machine and the libraries."""
+        facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        ranked = any(map(nprocs_of, items))
+        return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
+
+    def _benchmark(self, item: pytest.Item) -> Benchmark:
+        command = repeat_command(item, self._config)
+        return Benchmark(
+            nodeid=item.nodeid,
+            spec=self._specs[item.nodeid],
+            source_hash=source_hash(item),
+            repeat_command=command,
+            size=size_of(item, len(available_cores()) or os.cpu_count() or 1),
+            input_size=input_size_of(item),
+            family=family_of(item),
+            timed=is_timed(item),
+            memory=measures_memory(item, self._specs[item.nodeid]),
+        )
+
+    def _result(
+        self,
+        mode: str,
+        tests: Sequence[TestResult],
+        facts: Mapping[str, Any],
+        seconds: float,
+        interrupted: bool,
+    ) -> RunResult:
+        state = working_state(self._config.rootpath, besides=self._settings.baselines)
+        return RunResult(
+            mode=mode,
+            against=None,
+            commit=state.sha,
+            dirty=state.dirty,
+            created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            fingerprint=facts,
+            tests=tuple(tests),
+            seconds=seconds,
+            interrupted=interrupted,
+        )
+
+    # -- ending -------------------------------------------------------------------------------
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
+        code = self._exit_code(int(exitstatus))
+        session.exitstatus = code
+        if self._run is not None:
+            said = self._notices
+            self._published = publish(
+                self._run, code, said, self._settings, session.items, self._config.rootpath
+            )
+            if code == pytest.ExitCode.OK and not self._published.complete:
+                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _exit_code(self, status: int) -> int:
+        """`status` is pytest's own."""
+        return status
+
+
+def _refuse_windows() -> None:
+    if sys.platform == "win32":
+        raise UsageError("measuring needs Linux or macOS; on Windows run it in WSL.")
+
+
+def _refuse_xdist(config: pytest.Config) -> None:
+    if getattr(config.option, "numprocesses", None) or getattr(config.option, "tx", None):
+        raise UsageError(
+            "measuring and pytest-xdist's -n exclude each other, since parallel tests disturb each "
+            "other's time; run with -n 0, or without -n."
+        )

@@ -1,0 +1,189 @@
+"""Where a finished run is written: the files that were asked for, and GitHub where that runs it."""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.files import write_atomically
+from pytest_rlperf.history.branch import history_on
+from pytest_rlperf.history.records import History
+from pytest_rlperf.model.metric import UNSURE, Outcome
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.mpi.scaling import render_efficiency_lost
+from pytest_rlperf.options import Settings
+from pytest_rlperf.profile.report import Place
+from pytest_rlperf.report.github import render_annotations, write_job_summary
+from pytest_rlperf.report.kpis import render_kpi_alerts
+from pytest_rlperf.report.markdown import render_markdown
+from pytest_rlperf.report.page.document import render_page
+from pytest_rlperf.report.page.parts import load_flames
+from pytest_rlperf.report.result_file import run_as_dict, write_json
+from pytest_rlperf.report.terminal import render_failure
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What is left to be said in the terminal."""
+
+    notices: tuple[str, ...] = ()
+    annotations: tuple[str, ...] = ()  # lines that GitHub reads
+    complete: bool = True  # whether all files that were asked for are there
+
+
+def publish(
+    run: RunResult,
+    exit_code: int,
+    notices: Sequence[str],
+    settings: Settings,
+    items: Iterable[pytest.Item],
+    root: Path,
+) -> Published:
+    """A file that cannot be written does not take the others with it, nor what was measured."""
+    content = run_as_dict(run, exit_code)
+    past = None if settings.report is None else history_on(root, settings.history, content)
+    report = partial(write_report, run=run, content=content, notices=notices, history=past)
+    tried = (
+        _problem(settings.json, partial(write_json, content=content)),
+        _problem(settings.report, report),
+    )
+    problems = [problem for problem in tried if problem is not None]
+    summary = write_job_summary(run, notices, os.environ)
+    places = {item.nodeid: _place(item) for item in items}
+    return Published(
+        notices=(*problems, *([] if summary is None else [summary])),
+        annotations=tuple(render_annotations(run, places, os.environ)),
+        complete=not problems,
+    )
+
+
+def _problem(path: Path | None, write: Callable[[Path], None]) -> str | None:
+    """The folder was writable when the run began; a disk can be full by now."""
+    if path is None:
+        return None
+    try:
+        write(path)
+    except OSError as error:
+        return f"{path} cannot be written: {error.strerror}; what it would have held stands above."
+    return None
+
+
+def _place(item: pytest.Item) -> Place:
+    line = item.location[1]
+    return Place(item.path, None if line is None else line + 1)
+
+
+# What pytest is told of a run: each test's verdict as the reports of its phases.
+
+
+LETTERS = {
+    Outcome.ACCEPTED: "a",
+    Outcome.INCONCLUSIVE: "?",
+    Outcome.INCOMPARABLE: "≠",
+    Outcome.NO_BASELINE: "-",
+}
+OUTCOME_PROPERTY = "rlperf_outcome"
+
+
+def report_tests(session: pytest.Session, run: RunResult, strict: bool) -> None:
+    """To the terminal, JUnit and whoever else listens, as if the tests had just run."""
+    items = {item.nodeid: item for item in session.items}
+    for test in run.tests:
+        item = items[test.nodeid]
+        with _logged(item):
+            for report in _reports(item, test, run, strict):
+                item.config.hook.pytest_runtest_logreport(report=report)
+
+
+def status_of(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """The word and letter of a test that passed without being plainly all right."""
+    found = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
+    if report.when != "call" or not report.passed or found is None:
+        return None
+    outcome = Outcome(str(found))
+    if outcome in LETTERS:
+        word = outcome.value.replace("_", " ")
+        return word, LETTERS[outcome], word.upper()
+    return None
+
+
+@contextmanager
+def _logged(item: pytest.Item) -> Iterator[None]:
+    hook = item.config.hook
+    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+    yield
+    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+
+def _reports(
+    item: pytest.Item, test: TestResult, run: RunResult, strict: bool
+) -> list[pytest.TestReport]:
+    outcome, text = _outcome(item, test, run, strict)
+    seconds = sum(sum(block.head.wall_ns) for block in test.blocks) / 1e9
+    verdict = [(OUTCOME_PROPERTY, test.outcome.value)]
+    sections = list(test.failure.sections) if test.failure else []
+    return [
+        _report(item, "passed", None, "setup", [], 0.0, []),
+        _report(item, outcome, text, "call", sections, seconds, verdict),
+        # JUnit takes the properties of a test from its last report.
+        _report(item, "passed", None, "teardown", [], 0.0, verdict),
+    ]
+
+
+def _outcome(
+    item: pytest.Item, test: TestResult, run: RunResult, strict: bool
+) -> tuple[str, object]:
+    if test.skipped is not None:
+        path, line, _ = item.location
+        return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
+    texts = [*render_efficiency_lost(run, test.nodeid), *render_kpi_alerts(run, test.nodeid)]
+    gated = test.size is None or test.size.gated
+    unsure = strict and gated and test.outcome in UNSURE
+    if test.outcome in (Outcome.FAILED, Outcome.REGRESSED) or unsure:
+        texts.insert(0, render_failure(test, run.against))
+    return ("failed", "\n".join(texts)) if texts else ("passed", None)
+
+
+def _report(
+    item: pytest.Item,
+    outcome: str,
+    longrepr: object,
+    when: str,
+    sections: list[tuple[str, str]],
+    seconds: float,
+    properties: Sequence[tuple[str, object]],
+) -> pytest.TestReport:
+    return pytest.TestReport(
+        nodeid=item.nodeid,
+        location=item.location,
+        keywords=dict.fromkeys(item.keywords, 1),
+        outcome=outcome,  # type: ignore[arg-type]
+        longrepr=longrepr,  # type: ignore[arg-type]
+        when=when,  # type: ignore[arg-type]
+        sections=sections,
+        duration=seconds,
+        user_properties=[*item.user_properties, *properties],
+    )
+
+
+# `--rlperf-report`: a folder for people and for programs.
+
+
+def write_report(
+    folder: Path,
+    run: RunResult,
+    content: dict[str, Any],
+    notices: Sequence[str],
+    history: History | None = None,
+) -> None:
+    """`content` is the run as `--rlperf-json` has it."""
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "report.json", content)
+    write_atomically(folder / "report.md", render_markdown(run, notices))
+    page = render_page(run, notices, load_flames(run, folder), history)
+    write_atomically(folder / "report.html", page)

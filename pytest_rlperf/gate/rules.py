@@ -1,0 +1,248 @@
+"""Regressions that the project accepts for a while: shown as such, and judged again afterwards."""
+
+import datetime
+import math
+import statistics
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from pytest_rlperf.gate.selection import Scope
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.metric import Outcome, Verdict
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.project import Exemption, Project, check_claims
+from pytest_rlperf.stats.estimate import Estimate, estimate
+
+
+def with_accepted(
+    tests: Iterable[TestResult], entries: Sequence[Exemption], today: datetime.date
+) -> tuple[TestResult, ...]:
+    return tuple(_with_accepted(test, entry_for(test.nodeid, entries), today) for test in tests)
+
+
+def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.date) -> TestResult:
+    extras = tuple(
+        replace(extra, verdict=accepted_verdict(extra.verdict, entry, today))
+        for extra in test.extras
+    )
+    verdict = accepted_verdict(test.verdict, entry, today)
+    test = replace(test, verdict=verdict, extras=extras)
+    if test.memory is None:
+        return test
+    metrics = tuple(
+        replace(found, verdict=accepted_verdict(found.verdict, entry, today))
+        for found in test.memory.metrics
+    )
+    return replace(test, memory=replace(test.memory, metrics=metrics))
+
+
+def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:
+    """The one that names the test itself comes before patterns, and of those the first."""
+    matching = [entry for entry in entries if entry.matches(nodeid)]
+    exact = (entry for entry in matching if entry.pattern == nodeid)
+    return next(exact, next(iter(matching), None))
+
+
+def accepted_verdict(verdict: Verdict, entry: Exemption | None, today: datetime.date) -> Verdict:
+    """A regression within what the entry allows is a pass of its own name; any other keeps its
+    verdict, which then says why the entry did not help."""
+    if verdict.outcome is not Outcome.REGRESSED or entry is None:
+        return verdict
+    if today > entry.until:
+        return replace(
+            verdict,
+            reason=f"{verdict.reason}; it was accepted until {entry.until} only ({entry.reason}): "
+            "mend it, or renew the entry in [tool.rlperf.accepted]",
+        )
+    if _exceeds(verdict, entry.allowed):
+        return replace(
+            verdict,
+            reason=f"{verdict.reason}; more than the {format_percent(entry.allowed or 0)} that are "
+            f"accepted until {entry.until} ({entry.reason})",
+        )
+    return replace(
+        verdict,
+        outcome=Outcome.ACCEPTED,
+        reason=f"{verdict.reason}, but accepted until {entry.until}: {entry.reason}",
+    )
+
+
+def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
+    """Beyond doubt: the whole interval lies above."""
+    if allowed is None or verdict.interval is None:
+        return False
+    return verdict.interval.low > allowed
+
+
+def stale_entries(
+    entries: Iterable[Exemption], nodeids: Sequence[str], today: datetime.date
+) -> list[str]:
+    """A sentence for each entry that has no test or no time left; `nodeids` are those of the whole
+    suite."""
+    lines = []
+    for entry in entries:
+        where = f"[tool.rlperf.accepted], {entry.pattern!r}"
+        if not any(entry.matches(nodeid) for nodeid in nodeids):
+            lines.append(f"{where}: no collected test matches it; correct or remove it.")
+        elif today > entry.until:
+            lines.append(f"{where}: it ended on {entry.until}; remove it.")
+    return lines
+
+
+# What measured tests say of the KPIs they claim: absolute values, true of one machine only.
+#
+# A value is the trimmed mean over the blocks of its test (see `estimate`) on the log scale, with
+# a 99 % interval; an alert is called when the whole interval lies beyond it. An overhead compares
+# two tests whose blocks are not paired; the error of their difference keeps the smaller of the
+# degrees of freedom, which is conservative (compare Welch, Biometrika 29, 1938).
+
+
+CONFIDENCE = 0.99
+FEW_SPREAD, FEW_FREEDOM = 0.16, 24
+"""For one or two blocks, which have no usable spread of their own: what absolute times of unchanged
+code were seen to vary by (standard deviation) over 25 runs on a shared machine."""
+
+
+class NotMeasured(Exception):
+    """Says why; raised and caught here."""
+
+
+def judge_kpis(
+    tests: Sequence[TestResult], kpis: Mapping[str, Kpi], expected: frozenset[str] = frozenset()
+) -> tuple[KpiResult, ...]:
+    """One result for every claim, and one for each expected KPI that no test claims."""
+    claims = [(claim, test) for test in tests for claim in test.spec.kpi]
+    partners = {claim: test for claim, test in claims if claim.endswith(WITHOUT)}
+    found = [
+        _judged(kpis[claim], test, partners.get(claim + WITHOUT))
+        for claim, test in claims
+        if claim not in partners
+    ]
+    wanted = expected | {claim.removesuffix(WITHOUT) for claim in partners}
+    unclaimed = sorted(wanted - {result.kpi.name for result in found})
+    return (*found, *(_unclaimed(kpis[name]) for name in unclaimed))
+
+
+def _unclaimed(kpi: Kpi) -> KpiResult:
+    reason = f"no selected test claims it; mark one with kpi={kpi.name!r}"
+    return KpiResult(kpi, Status.NOT_MEASURED, reason)
+
+
+def _judged(kpi: Kpi, test: TestResult, partner: TestResult | None) -> KpiResult:
+    try:
+        reading = _read(kpi, test, partner)
+    except NotMeasured as why:
+        return KpiResult(kpi, Status.NOT_MEASURED, str(why), test.nodeid)
+    status, reason = _status(kpi, reading)
+    return KpiResult(kpi, status, reason, test.nodeid, reading)
+
+
+def _status(kpi: Kpi, reading: Reading) -> tuple[Status, str]:
+    best = reading.high if kpi.is_worse(reading.low, than=reading.high) else reading.low
+    if kpi.is_worse(best, than=kpi.alert):
+        return Status.ALERT, "beyond the alert, and so is its whole interval"
+    if kpi.is_worse(reading.value, than=kpi.alert):
+        return Status.MISSED, "beyond the alert, which its interval still holds"
+    if kpi.is_worse(reading.value, than=kpi.target):
+        return Status.MISSED, "beyond the target"
+    return Status.MET, "within the target"
+
+
+# -- values ------------------------------------------------------------------------------------
+
+
+def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
+    values = _values(kpi.metric, test)
+    size, blocks = _estimate(values), len(values)
+    if kpi.metric is not Metric.OVERHEAD:
+        return _reading(size, blocks, lambda log: math.exp(log) / kpi.scale)
+    if partner is None:
+        claim = kpi.name + WITHOUT
+        raise NotMeasured(f"no selected test does the same without; mark one with kpi={claim!r}")
+    others = _values(kpi.metric, partner)
+    excess, fewest = _difference(size, _estimate(others)), min(blocks, len(others))
+    return _reading(excess, fewest, lambda log: math.expm1(log) / kpi.scale)
+
+
+def _values(metric: Metric, test: TestResult) -> Sequence[float]:
+    """One a block, above zero: ns, steps/s or bytes."""
+    if test.failure is not None or test.skipped is not None:
+        raise NotMeasured(f"{test.nodeid} {'failed' if test.failure else 'was skipped'}")
+    times = [block.head.call_ns for block in test.blocks]
+    match metric:
+        case Metric.TIME | Metric.OVERHEAD:
+            values = times
+        case Metric.STEP_TIME:
+            values = [ns / (test.steps or 1) for ns in times]
+        case Metric.THROUGHPUT:
+            if test.steps is None:
+                raise NotMeasured(f"{test.nodeid} does not say how many steps a call makes")
+            values = [test.steps * 1e9 / ns for ns in times]
+        case Metric.FIRST_CALL:
+            values = [] if test.first_call_ns is None else [test.first_call_ns]
+        case Metric.MEMORY:
+            values = [max(1.0, number) for number in test.memory_bytes]
+    if not values:
+        if metric is Metric.MEMORY and test.memory is None:
+            raise NotMeasured(
+                f"{test.nodeid} does not ask for its memory; mark it with memory=True"
+            )
+        what = "memory" if metric is Metric.MEMORY else "time"
+        raise NotMeasured(f"the {what} of {test.nodeid} was not measured")
+    return values
+
+
+def _estimate(values: Sequence[float]) -> Estimate:
+    logs = [math.log(value) for value in values]
+    if len(logs) < LEAST_BLOCKS:
+        return Estimate(statistics.fmean(logs), FEW_SPREAD, FEW_FREEDOM)
+    return estimate(logs)
+
+
+def _difference(one: Estimate, other: Estimate) -> Estimate:
+    return Estimate(
+        mean=one.mean - other.mean,
+        error=math.hypot(one.error, other.error),
+        freedom=min(one.freedom, other.freedom),
+    )
+
+
+def _reading(size: Estimate, blocks: int, in_unit: Callable[[float], float]) -> Reading:
+    tail = (1 - CONFIDENCE) / 2
+    return Reading(
+        value=in_unit(size.mean),
+        low=in_unit(size.bound(tail)),
+        high=in_unit(size.bound(1 - tail)),
+        blocks=blocks,
+    )
+
+
+# What a project rules for its tests: KPIs they claim, regressions it accepts for a while.
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The tables of a project, applied to a run."""
+
+    project: Project
+    today: datetime.date
+
+    def check(self, specs: Mapping[str, Spec]) -> None:
+        check_claims({nodeid: spec.kpi for nodeid, spec in specs.items()}, self.project.kpis)
+
+    def applied(self, run: RunResult) -> RunResult:
+        return replace(
+            run,
+            tests=with_accepted(run.tests, self.project.accepted, self.today),
+            kpis=judge_kpis(run.tests, self.project.kpis, self.project.expected),
+        )
+
+    def notices(self, run: RunResult, scope: Scope) -> tuple[str, ...]:
+        """Entries that can go, which is known only of the part of the suite that was collected."""
+        if not scope.whole:
+            return ()
+        entries = [entry for entry in self.project.accepted if scope.holds(entry.pattern)]
+        return tuple(stale_entries(entries, [test.nodeid for test in run.tests], self.today))

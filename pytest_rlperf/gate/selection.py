@@ -1,0 +1,176 @@
+"""Which tests are performance tests, and how to name them again."""
+
+import hashlib
+import inspect
+import os
+import re
+import shlex
+import textwrap
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from pytest_rlperf.adoption import uses_benchmark
+from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
+from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of
+from pytest_rlperf.model.result import JobSize
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.trees.git import top_level
+from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed_files, is_reached
+
+FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
+MARKERS = (MARKER, MPI_MARKER)
+NARROWING = (
+    "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
+)  # fmt: skip
+"""Options after which a test that is missing need not be gone."""
+
+
+def is_performance_test(item: pytest.Item) -> bool:
+    """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
+    if _uses(item, FIXTURES):
+        return True
+    return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
+
+
+def is_timed(item: pytest.Item) -> bool:
+    """A test of memory alone is not, in ranks or outside of them."""
+    return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
+
+
+def measures_memory(item: pytest.Item, spec: Spec) -> bool:
+    return spec.memory is not None or _uses(item, {MEMORY_FIXTURE})
+
+
+def _uses(item: pytest.Item, fixtures: Set[str]) -> bool:
+    return not fixtures.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def nprocs_of(item: pytest.Item) -> int:
+    """Ranks that the test needs; 0: none."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get(MPI_FIXTURE, 0) if callspec else 0
+
+
+def size_of(item: pytest.Item, cores: int) -> JobSize | None:
+    """Of the jobs of an MPI test; None: it is none."""
+    nprocs = nprocs_of(item)
+    if not nprocs:
+        return None
+    spec = ranks_of(item)
+    crowded = nprocs > cores
+    return JobSize(nprocs, spec.scaling, crowded, spec.gate_oversubscribed, spec.timeout)
+
+
+def input_size_of(item: pytest.Item) -> float | None:
+    """Of the test's input, where its marker names several."""
+    callspec = getattr(item, "callspec", None)
+    return callspec.params.get(SIZE_FIXTURE) if callspec else None
+
+
+def family_of(item: pytest.Item) -> str:
+    """The test's name without its size: all sizes of a test share it."""
+    size = input_size_of(item)
+    return item.nodeid if size is None else without_size(item.nodeid, size_id(size))
+
+
+def without_size(nodeid: str, size: str) -> str:
+    name, _, case = nodeid.partition("[")
+    left = re.sub(rf"(^|-){re.escape(size)}(?=-|$)", "", case.removesuffix("]")).lstrip("-")
+    return f"{name}[{left}]" if left else name
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which tests of the project were asked for."""
+
+    whole: bool  # all that lie in these folders and files
+    places: tuple[Path, ...]  # relative to the root
+
+    def holds(self, nodeid: str) -> bool:
+        module = Path(nodeid.partition("::")[0])
+        return any(module.is_relative_to(place) for place in self.places)
+
+
+def selected_scope(config: pytest.Config) -> Scope:
+    root = config.rootpath
+    narrowed = any(getattr(config.option, name, None) for name in NARROWING)
+    narrowed = narrowed or bool(config.getini("rlperf_category"))
+    named = [str(argument) for argument in config.args]
+    paths = [Path(os.path.abspath(config.invocation_params.dir / name)) for name in named]
+    inside = [path.relative_to(root) for path in paths if path.is_relative_to(root)]
+    whole = not narrowed and not any("::" in name for name in named)
+    return Scope(whole and len(inside) == len(paths), tuple(inside))
+
+
+def source_hash(item: pytest.Item) -> str:
+    """Of the test function's own text but for its name; empty where there is none to read."""
+    function = getattr(item, "function", None)
+    try:
+        text = textwrap.dedent(inspect.getsource(inspect.unwrap(function))) if function else ""
+    except (OSError, TypeError):
+        text = ""
+    text = re.sub(r"\bdef \w+", "def", text, count=1)  # what was renamed is recognised
+    return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
+
+
+def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
+    """The command that measures just this test again, from the same folder in the same way."""
+    chosen = set(config.option.file_or_dir or ())
+    words = [word for word in config.invocation_params.args if str(word) not in chosen]
+    module = os.path.relpath(item.path, config.invocation_params.dir)
+    inside = item.nodeid.partition("::")[2]
+    return shlex.join(["pytest", *map(str, words), f"{module}::{inside}" if inside else module])
+
+
+# `--rlperf-reached`: only the tests that the change can reach.
+
+
+@dataclass(frozen=True, slots=True)
+class Reached:
+    """The tests to run, and what is to be said of the others."""
+
+    nodeids: frozenset[str]
+    notice: str | None
+
+
+def reached_tests(items: Sequence[pytest.Item], root: Path, base: str, head: str | None) -> Reached:
+    """By what changed from the commit `base` to `head`, or to the working tree. Where it cannot be
+    told, all are reached.
+    """
+    every = frozenset(item.nodeid for item in items)
+    changed = changed_files(root, base, head)
+    files = {item.nodeid: Path(os.path.realpath(item.path)) for item in items}
+    try:
+        fitting = _reached(set(files.values()), changed, root)
+    except ImportsUnknown as error:
+        told = "all performance tests run, since it is not known which the change reaches"
+        return Reached(every, f"{told}: {error}.")
+    kept = frozenset(nodeid for nodeid, file in files.items() if file in fitting)
+    return Reached(kept, _left_out({n: f for n, f in files.items() if n not in kept}, root))
+
+
+def _reached(tests: Iterable[Path], changed: frozenset[Path], root: Path) -> set[Path]:
+    top = Path(os.path.realpath(top_level(root)[0]))
+    own = {test: {test, *_conftests(test, top)} for test in tests}
+    imports = Imports.around(set().union(*own.values()), top)
+    return {
+        test
+        for test, begin in own.items()
+        if is_reached(test, imports.reached(begin), changed, top)
+    }
+
+
+def _conftests(test: Path, top: Path) -> Iterable[Path]:
+    folders = (folder for folder in test.parents if folder.is_relative_to(top))
+    return (folder / CONFTEST for folder in folders if (folder / CONFTEST).is_file())
+
+
+def _left_out(files: Mapping[str, Path], root: Path) -> str | None:
+    if not files:
+        return None
+    names = sorted({os.path.relpath(file, os.path.realpath(root)) for file in files.values()})
+    tests = "1 test" if len(files) == 1 else f"{len(files)} tests"
+    return f"left out {tests} that the change does not reach, in {', '.join(names)}."

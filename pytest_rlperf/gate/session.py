@@ -1,0 +1,264 @@
+"""What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
+
+import os
+import time
+from collections.abc import Iterator, Sequence, Set
+from dataclasses import replace
+
+import pytest
+
+from pytest_rlperf.baselines.run import BaselineRun
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.campaign import Campaign
+from pytest_rlperf.gate.measuring import MeasuringSession
+from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
+from pytest_rlperf.gate.publishing import report_tests, status_of
+from pytest_rlperf.gate.selection import reached_tests, selected_scope
+from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.gate.worker_args import Revisions, staged
+from pytest_rlperf.machine.host import available_cores
+from pytest_rlperf.memory.campaign import MemoryCampaign
+from pytest_rlperf.memory.runs import MemoryRuns
+from pytest_rlperf.model.memory import JUDGED
+from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import ExitCode, RunResult, TestResult
+from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
+from pytest_rlperf.options import Settings
+from pytest_rlperf.profile.profiler import Profiler, point_to_revision
+from pytest_rlperf.report.headline import render_summary
+from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
+from pytest_rlperf.trees.cache import cache_folder, digest
+from pytest_rlperf.trees.git import Revision, resolve
+from pytest_rlperf.workers.blocks import Blocks
+from pytest_rlperf.workers.pair import Stage
+
+MEMORY_SHARE = 0.3
+"""Of the budget, kept for memory where tests ask for that and for time."""
+NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
+
+
+class GateSession(MeasuringSession):
+    """The plugin object of a session that gives verdicts."""
+
+    def __init__(self, config: pytest.Config, settings: Settings) -> None:
+        super().__init__(config, settings)
+        self._revisions = Revisions(
+            *(None if ref is None else resolve(config.rootpath, ref) for ref in _refs(settings))
+        )
+        self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
+        self._untouched = False  # whether there are tests, and the change reaches none of them
+
+    @property
+    def _revision(self) -> Revision | None:
+        return self._revisions.base
+
+    @property
+    def _of_working_tree(self) -> bool:
+        return self._revisions.head is None
+
+    @property
+    def _against(self) -> str | None:
+        return None if self._revision is None else self._revision.label
+
+    @property
+    def _strict(self) -> bool:
+        """A save shall give the next run something to compare with, whatever this one had."""
+        return self._settings.strict and self._settings.save is None
+
+    # -- running ------------------------------------------------------------------------------
+
+    def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
+        if self._revision is None or not self._settings.reached:
+            return super()._narrowed(items)
+        head = None if self._revisions.head is None else self._revisions.head.sha
+        found = reached_tests(items, self._config.rootpath, self._revision.sha, head)
+        self._notices += () if found.notice is None else (found.notice,)
+        self._untouched = bool(items) and not found.nodeids
+        return found.nodeids
+
+    def _measure(self, session: pytest.Session) -> None:
+        collected = not session.testsfailed
+        cores = available_cores()
+        line = ProgressLine(session.config.get_terminal_writer()._file)
+        budget = Budget(self._settings.budget_s, time.monotonic())
+        benchmarks = [self._benchmark(item) for item in session.items]
+        facts = self._facts(session.items, cores)
+        partner: Partner = BaseRevision(self._settings.threshold)
+        if self._store is not None:
+            scope = selected_scope(session.config)
+            whole = scope.whole and collected
+            partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
+        with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
+            self._notices += notices
+            campaign = Campaign(
+                [b for b in benchmarks if b.timed],
+                Blocks(stage),
+                partner=partner,
+                budget=_for_time(budget, benchmarks),
+                cores=len(cores),
+                show=line.show,
+                gates=_gates(benchmarks),
+            )
+            memory: MemoryCampaign | None = None  # after the timing, if it comes to that
+            interrupted = True
+            try:
+                campaign.run()
+                self._explain(list(campaign.tracks.values()), partner, stage, line)
+                memory = self._memory(benchmarks, campaign.results(), stage, budget, line)
+                memory.run()
+                interrupted = False
+            finally:  # Ctrl+C too: what was measured is kept
+                line.clear()
+                seconds = budget.elapsed_s()
+                mode = self._store.mode if self._store else "against"
+                timed = campaign.results()
+                memory = memory or self._memory(benchmarks, timed, stage, budget, line)
+                tests = _attached(benchmarks, timed, memory, interrupted)
+                run = self._result(mode, tests, facts, seconds, interrupted)
+                scaling = scaling_tables(run.tests, _gates(benchmarks))
+                self._run = self._judged(replace(run, scaling=scaling))
+                report_tests(session, self._run, self._strict)
+                if self._store is not None:
+                    self._notices += self._store.keep(self._run, collected)
+        self._notices += self._rules.notices(self._run, selected_scope(session.config))
+
+    def _explain(
+        self, tracks: Sequence[Track], partner: Partner, stage: Stage, line: ProgressLine
+    ) -> None:
+        wish = self._settings.profile
+        if isinstance(partner, Kernels):
+            point_to_revision(tracks, partner, wish)
+        else:
+            own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
+            Profiler(stage, wish, self._settings.report or own, line.write).explain(tracks)
+
+    def _memory(
+        self,
+        benchmarks: Sequence[Benchmark],
+        timed: Sequence[TestResult],
+        stage: Stage,
+        budget: Budget,
+        line: ProgressLine,
+    ) -> MemoryCampaign:
+        over = {t.nodeid for t in timed if t.failure is not None or t.skipped is not None}
+        return MemoryCampaign(
+            [b for b in benchmarks if b.memory and b.nodeid not in over],
+            MemoryRuns(stage),
+            levels=self._store.memory_levels if self._store else {},
+            limits=self._settings.limits,
+            budget=budget,
+            gates=_gates(benchmarks),
+            show=line.show,
+        )
+
+    def _judged(self, run: RunResult) -> RunResult:
+        """With whom it was compared, and what the project rules."""
+        if self._revisions.head is not None:
+            run = replace(run, commit=self._revisions.head.sha, dirty=False)
+        run = replace(run, tests=without_oversubscribed(run.tests))
+        if self._store is None:
+            base = None if self._revision is None else self._revision.sha
+            return self._rules.applied(replace(run, against=self._against, base_commit=base))
+        told = replace(run, against=self._store.label, vanished=self._store.vanished)
+        return self._rules.applied(told)
+
+    # -- reporting ----------------------------------------------------------------------------
+
+    def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        return status_of(report)
+
+    def pytest_report_header(self) -> str:
+        s = self._settings
+        if self._store is not None:
+            partner = self._store.header
+        else:
+            allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
+            partner = f"against {self._against}, allowed {format_percent(allowed)}"
+        return f"rlperf: {render_header(partner, s.budget_s, available_cores())}"
+
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
+    ) -> None:
+        run = self._run
+        if run is None and self._untouched:
+            for notice in self._notices:
+                terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
+            return
+        if run is None:
+            if self._exit_code(exitstatus) == ExitCode.NOTHING_COMPARED:
+                terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
+            return
+        terminalreporter.ensure_newline()
+        terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
+        for text in render_sections(run):
+            bad, poor = text.startswith(("REGRESSED", "ALERT")), text.startswith("missed")
+            terminalreporter.write_line(text, red=bad, yellow=poor)
+        for notice in (*self._notices, *self._published.notices):
+            terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
+        for advice in self._advice(run):
+            terminalreporter.write_line(advice, yellow=True, bold=True)
+        for annotation in self._published.annotations:
+            terminalreporter.write_line(annotation)
+
+    def _advice(self, run: RunResult) -> Iterator[str]:
+        if run.interrupted:
+            yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
+        if self._store is not None and run.against is None:
+            yield f"rlperf: {self._store.nothing_compared}"
+        elif not _compared(run):
+            yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
+
+    def _exit_code(self, status: int) -> int:
+        """pytest's own, but for a comparison that was asked for and did not take place."""
+        if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._untouched:
+            return pytest.ExitCode.OK
+        asked = self._revision is not None or self._strict
+        if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
+            return (
+                status
+                if self._run is not None and _compared(self._run)
+                else ExitCode.NOTHING_COMPARED
+            )
+        return status
+
+
+def _refs(settings: Settings) -> tuple[str | None, str | None]:
+    return settings.head, settings.against
+
+
+def _compared(run: RunResult) -> bool:
+    """Measured on both sides, that is: an inconclusive test without a block compared nothing."""
+    return any(
+        verdict.outcome in COMPARED and verdict.interval
+        for test in run.tests
+        for verdict in test.verdicts
+    )
+
+
+def _gates(benchmarks: Sequence[Benchmark]) -> int:
+    """Verdicts that share the build's false-alarm budget."""
+    timed = [b for b in benchmarks if b.timed]
+    own = len(timed) + sum(b.memory * len(JUDGED) for b in benchmarks)
+    starts = sum(len(b.spec.starts) for b in timed)
+    exponents = len({b.family for b in timed if b.input_size is not None})
+    return own + starts + exponents + efficiencies((b.nodeid, b.size) for b in timed)
+
+
+def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
+    if not any(b.memory for b in benchmarks):
+        return budget
+    return budget.part((1 - MEMORY_SHARE) * budget.seconds)
+
+
+def _attached(
+    benchmarks: Sequence[Benchmark],
+    timed: Sequence[TestResult],
+    memory: MemoryCampaign,
+    interrupted: bool,
+) -> list[TestResult]:
+    """All tests in their order, with what is known of time and memory."""
+    found = {test.nodeid: test for test in timed}
+    for nodeid in memory.tracks:
+        found[nodeid] = memory.attached(nodeid, found.get(nodeid), interrupted)
+    return [found[b.nodeid] for b in benchmarks if b.nodeid in found]

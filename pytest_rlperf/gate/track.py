@@ -1,0 +1,131 @@
+"""What a run knows of one test: the benchmark, and all that came of it so far."""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from pytest_rlperf.model.block import Block, LogRatios
+from pytest_rlperf.model.plan import Plan, Scouted
+from pytest_rlperf.model.profile import Explanation
+from pytest_rlperf.model.result import Failure, JobSize
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.mpi.report import render_job, render_outputs
+from pytest_rlperf.stats.decide import Decision
+from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.workers.planning import block_seconds
+from pytest_rlperf.workers.side import SideRun, State
+
+UNMEASURED = (
+    "this test returned without calling the rlperf or benchmark fixture, so there is nothing to "
+    "judge; call it in the test, or take the fixture and the marker away."
+)
+CAUGHT = (
+    "the measured function raised and the test caught it, so there is nothing to judge; measure "
+    "a call that returns."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Benchmark:
+    """A selected test."""
+
+    nodeid: str
+    spec: Spec
+    source_hash: str
+    repeat_command: str
+    size: JobSize | None = None  # of its jobs; None: it is no MPI test
+    input_size: float | None = None  # None: its marker names no sizes
+    family: str = ""  # its name without the size of its input
+    timed: bool = True  # False: it is of its memory only
+    memory: bool = False  # its memory is measured
+
+    @property
+    def nprocs(self) -> int:
+        return 0 if self.size is None else self.size.nprocs
+
+    @property
+    def timeout_s(self) -> float:
+        return math.inf if self.size is None else self.size.timeout_s
+
+
+@dataclass(slots=True)
+class Track:
+    """Filled by a campaign, block by block."""
+
+    benchmark: Benchmark
+    least_blocks: int = 0  # wanted even if it is decided sooner
+    plan: Plan | None = None
+    seen: Scouted | None = None
+    scouted_ns: tuple[float, ...] = ()  # a call, by side
+    scouted_s: float = 0.0  # fixtures and calls of the scout
+    spent_s: float = 0.0  # in blocks
+    steps: int | None = None
+    first_call_ns: float | None = None  # head's
+    blocks: list[Block] = field(default_factory=list)
+    told: list[Mapping[str, LogRatios]] = field(default_factory=list)  # of blocks, by partner
+    ratios: list[LogRatios] = field(default_factory=list)  # that it was judged by last
+    decision: Decision | None = None
+    held: bool = False  # more blocks are wanted for what is judged beside its time
+    ended: Ended | None = None  # why it left the campaign without a decision
+    other_work: Ended | None = None  # not comparable; still measured where it is to be saved
+    failure: Failure | None = None
+    skipped: str | None = None
+    imported: dict[str, Mapping[str, str]] = field(default_factory=dict)
+    explanation: Explanation | None = None  # None: nobody asked why
+
+    @property
+    def block_s(self) -> float:
+        """What a block of it takes, as seen so far."""
+        return self.spent_s / len(self.blocks) if self.blocks else self.scouted_s
+
+    @property
+    def open(self) -> bool:
+        if self.ended or self.failure or self.skipped is not None:
+            return False
+        undecided = self.decision is None or self.decision.outcome is None
+        wanted = undecided and self.other_work is None
+        return wanted or self.held or len(self.blocks) < self.least_blocks
+
+    @property
+    def judged(self) -> tuple[float, ...]:
+        """The ratio of each block that its decision rests on."""
+        sums = self.decision is not None and self.decision.by_sums
+        return tuple(ratios.total if sums else ratios.typical for ratios in self.ratios)
+
+    def expected_s(self, plan: Plan) -> float:
+        """What a block of this plan should take; fixtures are made anew in it."""
+        assert self.seen is not None
+        return self.scouted_s + block_seconds(plan, self.seen)
+
+    def both_ran(self, runs: Sequence[SideRun]) -> bool:
+        """Notes what ended before it was measured: head's trouble is the test's failure."""
+        head = runs[0]
+        base = runs[1] if len(runs) > 1 else None
+        wrong = [run for run in runs if run.state is State.WRONG_COPY]
+        if base is not None and base.state is not State.RAN:
+            self.ended = Ended.of_base(base.state, _without_last_words(base))
+        if wrong:
+            self.failure = Failure(wrong[0].text)
+        elif head.state is State.SKIPPED:
+            self.skipped = head.text
+        elif head.state is State.UNMEASURED:
+            self.failure = Failure(UNMEASURED)
+        elif head.state not in (State.RAN, State.ABANDONED):
+            self.failure = self._failure(head)
+        elif self.open and any(run.facts is None for run in runs):
+            self.failure = Failure(CAUGHT)
+        return self.open
+
+    def _failure(self, head: SideRun) -> Failure:
+        if head.job is None:
+            return Failure(head.text, head.sections)
+        text = render_job(head.job, self.benchmark.repeat_command)
+        return Failure(text, tuple(render_outputs(head.job)))
+
+
+def _without_last_words(run: SideRun) -> str:
+    """Of a process that ended or hangs the first line says how; its last words tell more only
+    where pytest itself gave up, at a conftest that does not load, and shows the error.
+    """
+    lost = run.state in (State.CRASHED, State.HUNG) and "\nE  " not in run.text
+    return run.text.partition("\n")[0] if lost else run.text

@@ -1,0 +1,196 @@
+"""What a session hands on to the sessions that it starts: arguments and values of options."""
+
+import json
+import os
+import random
+import secrets
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from pytest_rlperf.gate.partners import Kernels, Partner
+from pytest_rlperf.gate.selection import nprocs_of
+from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
+from pytest_rlperf.options import Settings, read_mpi_wishes
+from pytest_rlperf.trees.base_tree import BaseTree, lay_out
+from pytest_rlperf.trees.cache import cache_folder, seed_bytecode
+from pytest_rlperf.trees.git import Revision
+from pytest_rlperf.trees.imports import import_roots
+from pytest_rlperf.trees.overlay import overlay_files
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.pair import Side, Stage
+
+OWN_WARNING = (
+    "ignore:Module already imported so cannot be rewritten:pytest.PytestAssertRewriteWarning"
+)
+"""Workers import the measuring code before pytest could; a suite may turn warnings into errors."""
+
+OWN_TO_THE_SESSION = frozenset(
+    {
+        "capture", "collectonly", "durations", "durations_min", "file_or_dir", "failedfirst",
+        "help", "importmode", "inifilename", "junitprefix", "keyword", "lf", "log_file",
+        "markexpr", "maxfail", "newfirst", "numprocesses", "override_ini", "plugins", "pyargs",
+        "quiet", "rootdir", "setuponly", "setupplan", "setupshow", "stepwise", "stepwise_skip",
+        "tbstyle", "trace", "tx", "usepdb", "usepdb_cls", "verbose", "version", "xmlpath",
+        "basetemp", "dist", "cov_source", "cov_report", "no_cov",
+    }
+)  # fmt: skip
+"""Options that steer the outer session; every other plain value is handed to the workers."""
+
+
+def session_arguments(config: pytest.Config) -> Iterator[str]:
+    """The workers' command line. What the ini file adds is cleared: its effect on options is
+    handed over, while `-n` or `--cov` in it would break or slow the workers. What a test prints
+    goes to the worker's output file: captured by pytest it would be lost with a crash.
+    """
+    yield from ("-p", _own_name(config))
+    yield from (
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:xdist",
+        "-p",
+        "no:rerunfailures",
+        "-p",
+        "no:hypothesispytest",  # imports hypothesis when the session ends: 0.2 s
+        "-o",
+        "addopts=",
+        "-q",
+        "-s",
+    )
+    yield from ("-o", "console_output_style=classic")
+    yield f"--import-mode={config.getoption('importmode')}"
+    for name in config.getoption("plugins", default=None) or ():
+        if not name.startswith("no:cacheprovider"):
+            yield from ("-p", name)
+    for setting in config.getoption("override_ini", default=None) or ():
+        if not setting.startswith("addopts"):
+            yield from ("-o", setting)
+    for warning in (*(config.getoption("pythonwarnings", default=None) or ()), OWN_WARNING):
+        yield from ("-W", warning)
+
+
+def _own_name(config: pytest.Config) -> str:
+    """How this plugin was loaded: by its entry point, or by `-p` with the name of its module."""
+    module = "pytest_rlperf.plugin"
+    named = config.pluginmanager.list_name_plugin()
+    return next((name for name, p in named if getattr(p, "__name__", "") == module), module)
+
+
+def relative_inipath(config: pytest.Config) -> str | None:
+    """From the root; None: there is none in it."""
+    if config.inipath is None or not config.inipath.is_relative_to(config.rootpath):
+        return None
+    return str(config.inipath.relative_to(config.rootpath))
+
+
+def plain_options(config: pytest.Config) -> dict[str, Any]:
+    """Values that conftests and other plugins may ask for, such as a `--device` of one's own."""
+    return {
+        name: value
+        for name, value in vars(config.option).items()
+        if name not in OWN_TO_THE_SESSION and not name.startswith("rlperf") and _is_plain(value)
+    }
+
+
+def _is_plain(value: object) -> bool:
+    try:
+        json.dumps(value)
+    except (TypeError, ValueError):
+        return False
+    return True
+
+
+# Which launcher this session starts ranks with, or why there is none.
+
+
+def session_launcher(config: pytest.Config) -> Launcher | str:
+    wishes = read_mpi_wishes(config)
+    return pick_launcher(find_library(), wishes, executable=sys.executable, env=os.environ)
+
+
+def session_mpi_facts(config: pytest.Config, cores: int) -> dict[str, Any]:
+    """Empty where there is no MPI."""
+    library, launcher = find_library(), session_launcher(config)
+    if isinstance(library, Library) and isinstance(launcher, Launcher):
+        return {"mpi": mpi_facts(library, launcher, cores)}
+    return {}
+
+
+# From a pytest session to a stage: both trees, the workers' arguments, their caches.
+
+
+class Revisions(NamedTuple):
+    """What is compared; None: the working tree, or no base at all."""
+
+    head: Revision | None = None
+    base: Revision | None = None
+
+
+@contextmanager
+def staged(
+    session: pytest.Session,
+    settings: Settings,
+    revisions: Revisions,
+    cores: tuple[int, ...],
+    partner: Partner,
+) -> Iterator[tuple[Stage, tuple[str, ...]]]:
+    """The stage of a run, with remarks on what could not be laid out; cleaned up afterwards."""
+    config = session.config
+    cache = cache_folder(os.environ)
+    with ExitStack() as stack:
+        trees = [
+            None if revision is None else stack.enter_context(_tree(session, settings, revision))
+            for revision in revisions
+        ]
+        head, base = trees
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
+        home = config.rootpath if base is None else base.head.top
+        seed_bytecode(cache, list(sys.modules.values()), besides=home)
+        stage = Stage(
+            sides=_sides(config, head, base, isinstance(partner, Kernels)),
+            home=home,
+            import_roots=import_roots(home, sys.path, sys.modules, sys.meta_path),
+            sys_path=tuple(sys.path),
+            pytest_args=tuple(session_arguments(config)),
+            inipath=relative_inipath(config),
+            options=plain_options(config),
+            caches=cache,
+            folder=Path(folder),
+            cores=cores,
+            seed=random.SystemRandom().randrange(2**32),
+            token=secrets.token_hex(8),
+            launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
+            shaken=isinstance(partner, Kernels) and partner.saving,
+        )
+        yield stage, () if base is None else base.notices
+
+
+def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> BaseTree:
+    config = session.config
+    modules = {item.path for item in session.items}
+    files = overlay_files(config.rootpath, modules, config.inipath)
+    return lay_out(config.rootpath, revision, files, settings.build, cache_folder(os.environ))
+
+
+def _sides(
+    config: pytest.Config, head: BaseTree | None, base: BaseTree | None, reference: bool
+) -> tuple[Side, ...]:
+    cwd = config.invocation_params.dir
+    top = config.rootpath if base is None else base.head.top
+    here = Side(HEAD, config.rootpath, cwd, top) if head is None else _side(HEAD, head, cwd)
+    if base is not None:
+        return here, _side(BASE, base, cwd)
+    return (here, replace(here, side=BASE, reference=True)) if reference else (here,)
+
+
+def _side(side: int, tree: BaseTree, cwd: Path) -> Side:
+    own_cwd = tree.counterpart(cwd)
+    own_cwd.mkdir(parents=True, exist_ok=True)  # a folder that is new in the working tree
+    return Side(side, tree.root, own_cwd, tree.path)

@@ -1,0 +1,155 @@
+"""One test of one result, as the history keeps it: what trends need, without the blocks."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from pytest_rlperf.model.metric import Interval
+
+DATA_BRANCH = "rlperf-data"
+"""That holds it, unless another is named."""
+
+
+@dataclass(frozen=True, slots=True)
+class PastMetric:
+    """What was measured and said of one metric; fractions, positive means worse."""
+
+    name: str
+    unit: str
+    direction: str
+    value: float
+    outcome: str
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
+    threshold: float | None = None
+    blocks: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTime:
+    """A test's time over that of each reference kernel (log scale)."""
+
+    edition: int  # of the kernels
+    log_ratios: Mapping[str, float]
+    weights: Mapping[str, float] = field(default_factory=dict)  # of its unit; empty: not chosen
+
+
+@dataclass(frozen=True, slots=True)
+class PastTest:
+    """One line of the history."""
+
+    nodeid: str
+    commit: str
+    created: str  # when it was measured
+    metrics: tuple[PastMetric, ...]
+    mode: str = "against"
+    base: str | None = None  # the commit it was compared with; None: a stored baseline, or nothing
+    committed: str | None = None  # date of the commit; None: its repository was not at hand
+    category: str | None = None
+    machine: str = ""
+    python: str = ""  # version and compiler: builds of one version differ too
+    source_hash: str = ""
+    steal: float | None = None  # at most, a fraction
+    drift: float | None = None  # from the first slice to the last, where that matters
+    reference: ReferenceTime | None = None  # None: the reference kernels did not play
+
+    @property
+    def date(self) -> str:
+        """Where it stands in the history."""
+        return self.committed or self.created
+
+
+# What the history says of a test: plain data, for whoever shows it.
+
+
+class Signal(StrEnum):
+    """What the levels of a trend rest on, the most reliable first."""
+
+    REFERENCE = "reference"  # time over that of the reference kernels, in the same slices
+    FIXED = "fixed"  # duets of every commit with one and the same
+    CHAIN = "chain"  # duets of every commit with the one before: changes that multiply
+    SIZE = "size"  # amounts, which do not depend on the load of a machine
+    CLOCK = "clock"  # plain times of different hours: nothing can be claimed from them
+
+
+@dataclass(frozen=True, slots=True)
+class TrendPoint:
+    """One commit."""
+
+    commit: str
+    date: str
+    value: float  # as measured, in the unit of the metric
+    level: float  # change since the first point, a fraction; positive means worse
+    outcome: str  # what its own run said
+
+
+@dataclass(frozen=True, slots=True)
+class ChangePoint:
+    """A sudden change, after `before` and not after `after`."""
+
+    before: str
+    after: str
+    index: int  # of the likeliest first point of the new level
+    change: Interval
+
+
+@dataclass(frozen=True, slots=True)
+class Creep:
+    """Many small changes, none of which need have failed, that add up."""
+
+    since: str
+    until: str
+    commits: int
+    change: Interval  # in total
+    allowed: float  # of one change
+
+
+@dataclass(frozen=True, slots=True)
+class Recent:
+    """The last points against those before."""
+
+    points: int
+    earlier: int
+    change: float
+    interval: Interval | None  # None: nothing is known of how such points scatter
+
+
+@dataclass(frozen=True, slots=True)
+class Trend:
+    """One metric of one test."""
+
+    nodeid: str
+    category: str | None
+    metric: str
+    unit: str
+    signal: Signal
+    points: tuple[TrendPoint, ...]  # oldest first
+    changes: tuple[ChangePoint, ...] | None = ()  # None: they were not looked for
+    creep: Creep | None = None
+    recent: Recent | None = None  # None: there are too few points
+    left_out: int = 0  # points that cannot be compared with the newest
+
+
+@dataclass(frozen=True, slots=True)
+class Flaky:
+    """A test whose verdicts rest on shaky ground, with what is behind it."""
+
+    nodeid: str
+    metric: str
+    runs: int
+    width: float  # half of the interval, in the typical run
+    allowed: float
+    undecided: float  # share of the runs
+    steal: float  # in the typical run
+    drift: float | None  # from the first slice to the last, where that is so in most runs
+    causes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """All that a history says."""
+
+    trends: tuple[Trend, ...] = ()
+    flaky: tuple[Flaky, ...] = ()
+    troubles: tuple[str, ...] = ()  # a sentence for each line that could not be read

@@ -1,1 +1,0 @@
-"""Processes, trees of a revision, environments: everything before the first slice."""

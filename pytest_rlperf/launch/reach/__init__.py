@@ -1,1 +1,0 @@
-"""Which files of the repository a change touches, and which of them a test imports."""

@@ -1,0 +1,87 @@
+"""Facts about the machine and the libraries that belong beside every measurement."""
+
+import importlib.metadata
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.machine.host import can_fix_addresses
+
+LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
+CPUINFO = Path("/proc/cpuinfo")
+
+
+def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, Any]:
+    return {
+        "cpu": cpu_model(),
+        "cores": os.cpu_count() or 1,
+        "pinned_to": list(cores),
+        "architecture": platform.machine(),
+        "system": f"{platform.system()} {platform.release()}",
+        "python": platform.python_version(),
+        "python_build": f"{platform.python_version()}, {platform.python_compiler()}",
+        "implementation": platform.python_implementation(),
+        "libraries": library_versions(),
+        "threads": dict(threads),
+        "addresses": "fixed" if can_fix_addresses() else "random",
+    }
+
+
+def comparable(found: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """Of a fingerprint, what decides whether a stored time may be compared with."""
+    libraries = found["libraries"]
+    return {
+        "cpu": found["cpu"],
+        "cores": found["cores"],
+        "architecture": found["architecture"],
+        "implementation": found["implementation"],
+        "python": ".".join(found["python"].split(".")[:2]),
+        "python_build": found["python_build"],
+        "threads": threads,
+        "numpy": libraries.get("numpy"),
+        "blas": blas_version() if "numpy" in libraries else None,
+        "addresses": found["addresses"],
+    }
+
+
+def blas_version() -> str | None:
+    """Of the library that numpy was built with."""
+    try:
+        from numpy import __config__
+
+        found = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{found['name']} {found['version']}"
+    except (ImportError, AttributeError, KeyError, TypeError):
+        return None
+
+
+def cpu_model() -> str:
+    try:
+        for line in CPUINFO.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    except OSError:
+        pass
+    return platform.processor() or platform.machine()
+
+
+def library_versions() -> dict[str, str]:
+    found = {}
+    for name in LIBRARIES:
+        try:
+            found[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            continue
+    return found
+
+
+# The folder name of a machine: CPU model, cores and architecture as a slug.
+
+
+def machine_key(facts: Mapping[str, Any]) -> str:
+    """`facts` as in `launch.fingerprint.fingerprint`."""
+    words = f"{facts['cpu']} {facts['cores']} cores {facts['architecture']}"
+    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

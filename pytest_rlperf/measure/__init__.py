@@ -1,1 +1,0 @@
-"""The duet: timed slices of two sides on one core."""

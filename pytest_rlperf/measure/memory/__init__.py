@@ -1,1 +1,0 @@
-"""The memory of the measured function: untimed, in processes of its own."""

@@ -1,1 +1,0 @@
-"""Ranks of an MPI job: their processes, their part in a test, their slices."""

@@ -1,0 +1,1 @@
+"""The memory of a test: measured in processes of its own, judged in bytes, reported."""

@@ -1,0 +1,302 @@
+"""The memory of tests: rounds of fresh processes until every metric is decided or time is up.
+
+After the timing and apart from it, so that neither disturbs the other.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from pytest_rlperf.baselines.levels import MemoryLevel
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
+from pytest_rlperf.memory.probe import is_installed
+from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask, Points
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.memory import (
+    JUDGED,
+    METRICS,
+    PEAK,
+    Evidence,
+    Limits,
+    MemoryMetric,
+    MemoryResult,
+    Pass,
+    Probe,
+    ProcessPeak,
+    Site,
+)
+from pytest_rlperf.model.metric import WORST_FIRST, Outcome, Verdict
+from pytest_rlperf.model.result import Progress, TestResult
+from pytest_rlperf.stats.decide import Decision
+from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.workers.pair import WorkerKind
+from pytest_rlperf.workers.side import State
+
+SCOUT_REPEATS = 3
+MOST_REPEATS = 30
+LEAST_REPEATS = 2
+CALLS_S = 2.0
+"""For the calls of one process: so many repeats as fit, since a slope is the better for each."""
+MOST_ROUNDS = 2 * LOOKS[-1]
+
+
+@dataclass(slots=True)
+class MemoryTrack:
+    """What is known of one test so far."""
+
+    track: Track  # how it fails, is skipped, or has trouble on the base
+    level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
+    repeats: int = 0  # 0: not scouted yet
+    round_s: float = 0.0  # what the last one took
+    head: dict[str, list[float]] = field(default_factory=dict)  # by metric, one a process
+    base: dict[str, list[float]] = field(default_factory=dict)
+    curves: tuple[Points, ...] = ()  # by side
+    said: list[dict[str, Any]] = field(default_factory=lambda: [{}, {}])  # by side: the last facts
+    decisions: dict[str, Decision] = field(default_factory=dict)
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return self.track.benchmark
+
+    @property
+    def rounds(self) -> int:
+        return max((len(sizes) for sizes in self.head.values()), default=0)
+
+    def wants(self, metric: MemoryMetric) -> bool:
+        decision = self.decisions.get(metric.name)
+        if decision is None:  # nothing to compare with: enough processes to show its spread
+            return len(self.head.get(metric.name, ())) < LEAST_BLOCKS
+        return decision.outcome is None
+
+    @property
+    def open(self) -> bool:
+        return self.track.open and self.rounds < MOST_ROUNDS and bool(list(self.passes()))
+
+    def passes(self) -> Iterator[Pass]:
+        """Those in which something is undecided; what is never measured does not count."""
+        for look, names in PASSES.items():
+            known = self.head.keys() & names if self.rounds else names
+            if any(self.wants(metric) for metric in JUDGED if metric.name in known):
+                yield look
+
+
+PASSES = {
+    Pass.RESIDENT: frozenset({"peak_rss", "uss", "shared_memory", "growth_rss"}),
+    Pass.TRACED: frozenset({"traced_peak", "growth"}),
+}
+"""Which judged metrics come of which pass."""
+
+
+class MemoryCampaign:
+    """Runs tests to the verdicts on their memory."""
+
+    def __init__(
+        self,
+        benchmarks: Sequence[Benchmark],
+        runs: MemoryRuns,
+        *,
+        levels: Mapping[str, MemoryLevel | Ended],
+        limits: Limits,
+        budget: Budget,
+        gates: int,
+        show: Callable[[Progress], None],
+    ) -> None:
+        """`gates`: how many verdicts the build gives, those on time included."""
+        self.tracks = {b.nodeid: MemoryTrack(Track(b), levels.get(b.nodeid)) for b in benchmarks}
+        self._runs = runs
+        self._limits = limits
+        self._budget = budget
+        self._gates = gates
+        self._show = show
+
+    def run(self) -> None:
+        """Fills the tracks; what was measured stays there whatever ends the run."""
+        number = 0
+        try:
+            while self._budget.left_s() > 0 and (tracks := self._open()):
+                for track in tracks:
+                    self._play(track, number)
+                    self._show_progress(number)
+                    if self._budget.left_s() <= 0:
+                        break
+                number += 1
+            self._name_lines(number)
+        finally:
+            self._runs.close()
+            for track in self.tracks.values():
+                self._judge(track, exhausted=True)
+
+    def _open(self) -> list[MemoryTrack]:
+        left_s = self._budget.left_s()
+        return [t for t in self.tracks.values() if t.open and t.round_s <= left_s]
+
+    # -- measuring ----------------------------------------------------------------------------
+
+    def _play(self, track: MemoryTrack, number: int) -> None:
+        if not track.repeats:
+            self._scout(track)
+            return
+        taken_s = 0.0
+        for look in list(track.passes()):
+            played = self._run(track, number, Probe(look, track.repeats))
+            taken_s += played.seconds
+            if not track.track.both_ran(played.runs):
+                return
+            self._take(track, [run.facts for run in played.runs if run.facts is not None])
+        track.round_s = taken_s
+        self._judge(track, exhausted=False)
+
+    def _scout(self, track: MemoryTrack) -> None:
+        """How long a call takes, so that all processes of both sides make equally many."""
+        played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS), curve=True)
+        if not track.track.both_ran(played.runs):
+            return
+        facts = [run.facts for run in played.runs if run.facts is not None]
+        track.round_s, track.curves = 2 * played.seconds, played.curves
+        stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
+        track.repeats = stored or repeats_for(max(each["call_s"] for each in facts))
+
+    def _name_lines(self, number: int) -> None:
+        """Of tests that have grown, with memray where it is installed."""
+        for track in self.tracks.values():
+            decisions = track.decisions.values()
+            grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
+            if grown and is_installed() and self._budget.left_s() > track.round_s:
+                played = self._run(track, number, Probe(Pass.EXACT, track.repeats))
+                # It tells more of a verdict that stands without it.
+                if all(run.state is State.RAN and run.facts for run in played.runs):
+                    self._take(track, [run.facts for run in played.runs if run.facts is not None])
+
+    def _run(
+        self, track: MemoryTrack, number: int, probe: Probe, curve: bool = False
+    ) -> MemoryPlayed:
+        b = track.benchmark
+        deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
+        task = MemoryTask(b.nodeid, WorkerKind(b.nprocs, b.spec.threads), probe, deadline_s, curve)
+        return self._runs.run(number, task, self._budget.startup_deadline_s())
+
+    def _take(self, track: MemoryTrack, facts: Sequence[Mapping[str, Any]]) -> None:
+        for side, sizes in zip((track.head, track.base), facts, strict=False):
+            for name, size in sizes["values"].items():
+                side.setdefault(name, []).append(float(size))
+        for said, found in zip(track.said, facts, strict=False):
+            said.update(found)
+
+    # -- judging ------------------------------------------------------------------------------
+
+    def _judge(self, track: MemoryTrack, exhausted: bool) -> None:
+        for sizes in self._sizes(track):
+            decision = decided(sizes, self._limits_of(track), self._gates, exhausted)
+            name = sizes.metric.name
+            if decision is not None and track.wants(sizes.metric):
+                track.decisions[name] = decision
+
+    def _limits_of(self, track: MemoryTrack) -> Limits:
+        return self._limits.changed(track.benchmark.spec.memory or {})
+
+    def _sizes(self, track: MemoryTrack) -> Iterator[Sizes]:
+        for metric in METRICS:
+            head = tuple(track.head.get(metric.name, ()))
+            if not head:
+                continue
+            if self._runs.paired:
+                yield Sizes(metric, head, tuple(track.base.get(metric.name, ())))
+            else:
+                yield _against_stored(metric, head, track.level)
+
+    def attached(self, nodeid: str, timed: TestResult | None, interrupted: bool) -> TestResult:
+        """The result of a test with what is known of its memory; None: it has no time."""
+        memory = self._result(self.tracks[nodeid], interrupted)
+        track = self.tracks[nodeid].track
+        b, peak = track.benchmark, memory.metric(PEAK.name)
+        test = timed or TestResult(
+            nodeid=nodeid,
+            spec=b.spec,
+            verdict=min(memory.verdicts, key=lambda v: WORST_FIRST.index(v.outcome)),
+            source_hash=b.source_hash,
+            repeat_command=b.repeat_command,
+            timed=False,
+        )
+        test = replace(test, memory=memory, memory_bytes=peak.head if peak else ())
+        if track.failure is None and track.skipped is None:
+            return test
+        outcome = Outcome.FAILED if track.failure else Outcome.SKIPPED
+        verdict = Verdict(outcome, "there is nothing to judge")
+        return replace(test, verdict=verdict, failure=track.failure, skipped=track.skipped)
+
+    def _result(self, track: MemoryTrack, interrupted: bool) -> MemoryResult:
+        limits = self._limits_of(track)
+        found = tuple(
+            judged(sizes, limits, track.decisions.get(sizes.metric.name))
+            for sizes in self._sizes(track)
+        )
+        curves = (*track.curves, [], [])
+        head, base = (_evidence(*each) for each in zip(track.said, curves, strict=False))
+        return MemoryResult(
+            metrics=found,
+            repeats=track.repeats,
+            head=head,
+            base=base if self._runs.paired else None,
+            trouble=None if found else _trouble(track.track, interrupted),
+        )
+
+    def _show_progress(self, number: int) -> None:
+        done = sum(not track.open for track in self.tracks.values())
+        self._show(
+            Progress(
+                decided=done,
+                tests=len(self.tracks),
+                blocks=number,
+                widest=None,
+                elapsed_s=self._budget.elapsed_s(),
+                budget_s=self._budget.seconds,
+                label="memory",
+            )
+        )
+
+
+def repeats_for(call_s: float) -> int:
+    return max(LEAST_REPEATS, min(MOST_REPEATS, int(CALLS_S / max(call_s, 1e-9))))
+
+
+def _against_stored(
+    metric: MemoryMetric, head: tuple[float, ...], level: MemoryLevel | Ended | None
+) -> Sizes:
+    if isinstance(level, Ended):
+        return Sizes(metric, head, ended=level)
+    if level is None or metric.name not in level.values:
+        return Sizes(metric, head)
+    ended = level.ended_for(metric)
+    return Sizes(metric, head, level.values[metric.name], stored=True, ended=ended)
+
+
+def _trouble(track: Track, interrupted: bool) -> Verdict:
+    if track.ended is not None:
+        return Verdict(track.ended.outcome, track.ended.reason)
+    before = "before its memory was measured"
+    reason = f"the budget ran out {before}; raise --rlperf-budget"
+    if interrupted:
+        reason = f"the run was interrupted {before}; run it again"
+    return Verdict(Outcome.INCONCLUSIVE, reason)
+
+
+def _evidence(said: Mapping[str, Any], curve: Points) -> Evidence:
+    return Evidence(
+        processes=_peaks(said.get("processes", ())),
+        segments=_peaks(said.get("segments", ())),
+        left=tuple(said.get("left", ())),
+        sites=_sites(said.get("sites", ())),
+        peak_sites=_sites(said.get("peak_sites", ())),
+        exact=said.get("exact", True),
+        curve=tuple(curve),
+    )
+
+
+def _sites(found: Sequence[tuple[str, int, int]]) -> tuple[Site, ...]:
+    return tuple(Site(*site) for site in found)
+
+
+def _peaks(found: Sequence[tuple[str, int]]) -> tuple[ProcessPeak, ...]:
+    return tuple(ProcessPeak(name, size) for name, size in found)

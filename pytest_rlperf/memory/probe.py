@@ -1,0 +1,126 @@
+"""The traced pass: every block that Python's allocators hand out during the calls.
+
+Numbers of the same code are the same to the byte, or nearly so, on whatever machine; what C code
+takes from the system by itself is not in them.
+"""
+
+import gc
+import tempfile
+import tracemalloc
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.errors import FixtureError
+from pytest_rlperf.memory.counters import growth, tidy
+from pytest_rlperf.memory.resident import resident_pass
+from pytest_rlperf.model.memory import Pass, Probe
+from pytest_rlperf.worker.calls import Calls, Rounds
+
+TRACED_SITES = 5
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
+
+def traced_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
+    """The facts, and what the last call returned."""
+    tidy()
+    tracemalloc.stop()  # whoever imported the tests may have started it
+    tracemalloc.start()
+    try:
+        result, series = _repeat(call, repeats)
+        _check_tracing()
+        peak = tracemalloc.get_traced_memory()[1]
+        snapshot = tracemalloc.take_snapshot()
+    finally:
+        tracemalloc.stop()
+    own = tracemalloc.Filter(False, __file__)
+    found = snapshot.filter_traces((own, tracemalloc.Filter(False, tracemalloc.__file__)))
+    slope = growth(series)
+    return {
+        "values": {
+            "traced_peak": peak,
+            "traced_blocks": len(found.traces),
+            **({} if slope is None else {"growth": slope}),
+        },
+        "sites": [
+            (f"{line.traceback[0].filename}:{line.traceback[0].lineno}", line.size, line.count)
+            for line in found.statistics("lineno")[:TRACED_SITES]
+        ],
+    }, result
+
+
+def _repeat(call: Callable[[], Any], repeats: int) -> tuple[Any, Sequence[float]]:
+    result = None
+    series = array("d", bytes(8 * (repeats - 1)))  # a list would grow meanwhile
+    for number in range(repeats):
+        result = None  # or it would seem to grow by what a call returns
+        gc.collect()
+        if number:
+            series[number - 1] = tracemalloc.get_traced_memory()[0]
+        result = call()
+    return result, series
+
+
+def _check_tracing() -> None:
+    if not tracemalloc.is_tracing():
+        raise FixtureError(
+            "the measured function stopped tracemalloc, which counts its memory; measure a "
+            "function that leaves it alone."
+        )
+
+
+# The exact pass: memray's count of every allocation, C code's too, with the lines at the peak.
+#
+# It slows code down too much for every process of a comparison, and is there to name lines.
+
+
+EXACT_SITES = 5
+
+
+def is_installed() -> bool:
+    return find_spec("memray") is not None
+
+
+def exact_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
+    """The facts, and what the last call returned."""
+    import memray
+
+    result = None
+    with tempfile.TemporaryDirectory(prefix="rlperf-memray-") as folder:
+        path = Path(folder, "allocations")
+        with memray.Tracker(path):
+            for _ in range(repeats):
+                result = None  # as in the other passes
+                result = call()
+        with memray.FileReader(path) as reader:
+            peak = reader.metadata.peak_memory
+            records = list(reader.get_high_watermark_allocation_records(merge_threads=True))
+    largest = sorted(records, key=lambda record: record.size, reverse=True)
+    return {
+        "values": {"memray_peak": peak},
+        "peak_sites": [site for record in largest[:EXACT_SITES] for site in _site(record)],
+    }, result
+
+
+def _site(record: Any) -> Iterator[tuple[str, int, int]]:
+    """The innermost line of Python; none where C code allocated by itself."""
+    for _, file, line in record.stack_trace(max_stacks=1):
+        yield f"{file}:{line}", record.size, record.n_allocations
+
+
+# What a worker does where memory is asked for, instead of timing slices.
+
+
+LOOKS = {Pass.RESIDENT: resident_pass, Pass.TRACED: traced_pass, Pass.EXACT: exact_pass}
+
+
+def probe(order: Probe, calls: Calls | Rounds) -> tuple[dict[str, Any], Any]:
+    """The facts, and what the last call returned."""
+    repeats = order.repeats
+    if isinstance(calls, Rounds):  # the test counts its calls
+        repeats = min(repeats, calls.warmup + calls.rounds)
+    facts, result = LOOKS[order.look](calls.once, repeats)
+    return {**facts, "look": order.look, "repeats": repeats}, result

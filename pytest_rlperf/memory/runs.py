@@ -1,0 +1,142 @@
+"""The course of a tree's memory over time, as memory-profiler samples it: for a picture.
+
+Samples miss what is short, so nothing is judged by them. Without the package there is no curve.
+"""
+
+import random
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from types import TracebackType
+from typing import Self
+
+import psutil
+
+from pytest_rlperf.model.memory import Probe
+from pytest_rlperf.workers.pair import Stage, WorkerKind, start_pair
+from pytest_rlperf.workers.process import end_marked
+from pytest_rlperf.workers.side import SideRun, State, Turn
+
+INTERVAL_S = 0.01
+STRETCH_S = 0.1
+"""The package samples for a fixed time; after each stretch this one is asked whether to go on."""
+MIB = 2**20
+
+Points = list[tuple[float, float]]
+"""Seconds since the beginning, and bytes."""
+
+
+class MemoryCurve:
+    """Samples a process and its descendants as long as the context lasts."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._sample, daemon=True)
+        self.points: Points = []
+
+    def __enter__(self) -> Self:
+        if find_spec("memory_profiler") is not None:
+            self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        value: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._over.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _sample(self) -> None:
+        from memory_profiler import memory_usage
+
+        begun = time.time()
+        try:
+            while not self._over.is_set():
+                found = memory_usage(
+                    self._pid,
+                    interval=INTERVAL_S,
+                    timeout=STRETCH_S,
+                    timestamps=True,
+                    include_children=True,
+                )
+                self.points += [(round(at - begun, 3), size * MIB) for size, at in found]
+        except psutil.Error:  # it ended
+            return
+
+
+# Runs one test for its memory: a fresh process of each side, nothing else in it, not timed.
+
+
+GOODBYE_S = 5.0
+"""For a session to end in good order, tearing down what its fixtures made."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryTask:
+    """One test, looked at in one way."""
+
+    nodeid: str
+    kind: WorkerKind
+    probe: Probe
+    deadline_s: float
+    curve: bool = False  # sample its course, too
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryPlayed:
+    runs: tuple[SideRun, ...]
+    seconds: float
+    curves: tuple[Points, ...] = ()  # by side
+
+
+class MemoryRuns:
+    """Starts a pair of processes for every task."""
+
+    def __init__(self, stage: Stage) -> None:
+        # The reference kernels tell nothing of memory: bytes are compared as they are.
+        sides = tuple(side for side in stage.sides if not side.reference)
+        self._stage = replace(stage, sides=sides)
+
+    @property
+    def paired(self) -> bool:
+        return len(self._stage.sides) > 1
+
+    def run(self, number: int, task: MemoryTask, startup_s: float) -> MemoryPlayed:
+        """`number` is that of the round: hash seeds are equal in it, and others in the next."""
+        if task.kind.nprocs and isinstance(self._stage.launcher, str):
+            return MemoryPlayed((SideRun(State.SKIPPED, self._stage.launcher),), 0.0)
+        begun = time.monotonic()
+        rng = random.Random(f"{self._stage.seed}/memory/{number}/{task.nodeid}")
+        turn = Turn(
+            nodeid=task.nodeid,
+            following=None,
+            plan=None,
+            cores=(),
+            seed=0,
+            deadline_s=task.deadline_s,
+            probe=task.probe,
+        )
+        cores = self._stage.cores
+        pair = start_pair(
+            self._stage, task.kind, [task.nodeid], rng=rng, cores=cores, scattered=False
+        )
+        try:
+            pair.wait_collected(startup_s)
+            with ExitStack() as stack:
+                pids = pair.pids if task.curve else []
+                curves = [stack.enter_context(MemoryCurve(pid)) for pid in pids]
+                runs = tuple(pair.run(turn))
+            pair.stop()
+        finally:
+            pair.end(GOODBYE_S)
+        points = tuple(curve.points for curve in curves)
+        return MemoryPlayed(runs, time.monotonic() - begun, points)
+
+    def close(self) -> None:
+        end_marked(self._stage.token)

@@ -1,0 +1,92 @@
+"""Connections of the ranks of a job with the controller, outside of MPI.
+
+A rank that waits for its turn blocks on a socket: inside MPI it would spin, and take its core
+from the side whose turn it is.
+"""
+
+import json
+import selectors
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.wire import Channel, ChannelClosed, Message
+
+LONGEST_PATH = 100
+"""Bytes that the address of a local socket may have, and some to spare."""
+HELLO_S = 10.0
+WITH_BATON, ALONE = b"b", b"-"
+
+
+class RankChannels:
+    """The controller's end: looks like one channel, whose messages say which rank sent them."""
+
+    def __init__(self, path: Path, batons: Sequence[socket.socket | None]) -> None:
+        if len(str(path)) > LONGEST_PATH:
+            raise UsageError(
+                f"{path.parent} is too long a path for the sockets of MPI ranks; set TMPDIR to a "
+                "shorter one."
+            )
+        self._listener = socket.socket(socket.AF_UNIX)
+        self._listener.bind(str(path))
+        self._listener.listen(len(batons))
+        self._batons = [None if baton is None else baton.dup() for baton in batons]
+        self._ranks: dict[int, Channel] = {}
+        self.pids: dict[int, int] = {}
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._listener, selectors.EVENT_READ)
+
+    def fileno(self) -> int:
+        """Of the selector, which is ready when any of its sockets is."""
+        return self._selector.fileno()
+
+    def send(self, message: Message) -> None:
+        for channel in self._ranks.values():
+            channel.send(message)
+
+    def feed(self) -> list[Message]:
+        messages = []
+        for key, _ in self._selector.select(0):
+            if key.fileobj is self._listener:
+                self._welcome()
+            else:
+                messages += [{**m, "rank": key.data} for m in self._ranks[key.data].feed()]
+        return messages
+
+    def _welcome(self) -> None:
+        """A rank says who it is, and gets its end of the socket to its partner."""
+        sock, _ = self._listener.accept()
+        sock.settimeout(HELLO_S)
+        channel = Channel(sock)
+        hello = channel.receive()
+        rank: int = hello["rank"]
+        baton, self._batons[rank] = self._batons[rank], None
+        if baton is None:
+            sock.sendall(ALONE)
+        else:
+            socket.send_fds(sock, [WITH_BATON], [baton.fileno()])
+            baton.close()
+        sock.settimeout(None)
+        self._ranks[rank], self.pids[rank] = channel, hello["pid"]
+        self._selector.register(channel, selectors.EVENT_READ, rank)
+
+    def close(self) -> None:
+        self._selector.close()
+        self._listener.close()
+        for channel in self._ranks.values():
+            channel.close()
+        for baton in self._batons:
+            if baton is not None:
+                baton.close()
+
+
+def connect(path: str, rank: int, pid: int) -> tuple[socket.socket, socket.socket | None]:
+    """A rank's end of its connection, and of the one with its partner."""
+    sock = socket.socket(socket.AF_UNIX)
+    sock.connect(path)
+    sock.sendall(json.dumps({"rank": rank, "pid": pid}).encode() + b"\n")
+    said, fds, _, _ = socket.recv_fds(sock, 1, 1)
+    if not said:
+        raise ChannelClosed
+    return sock, socket.socket(fileno=fds[0]) if fds else None

@@ -1,0 +1,198 @@
+"""From what the ranks of a job left on disk to how each of them ended."""
+
+import secrets
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.mpi.launcher import JOB, Launcher, job_argv, job_environment
+from pytest_rlperf.mpi.rank_files import JobEnd, RankEnd, RankFiles, RankOutcome, RankPhase
+from pytest_rlperf.workers.process import Process, end_marked
+
+Exit = Mapping[str, Any]
+
+LAUNCHERS_SIGNALS = frozenset({signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGCONT})
+"""What a launcher ends the other ranks with when one is lost."""
+
+
+def read_exits(folder: str, nprocs: int) -> dict[int, Exit]:
+    """Of the ranks whose processes have ended so far."""
+    found = {rank: RankFiles(folder, rank).exit() for rank in range(nprocs)}
+    return {rank: exit_ for rank, exit_ in found.items() if exit_ is not None}
+
+
+def gather(
+    folder: str, nprocs: int, exits: Mapping[int, Exit], *, timed_out: bool
+) -> tuple[RankEnd, ...]:
+    """`exits` are those from before anybody ended the job from outside."""
+    files = [RankFiles(folder, rank) for rank in range(nprocs)]
+    causes = _causes(files, exits)
+    return tuple(_end(each, exits.get(each.rank), causes, timed_out) for each in files)
+
+
+def _causes(files: Sequence[RankFiles], exits: Mapping[int, Exit]) -> frozenset[int]:
+    """Ranks that went wrong by themselves: those that failed or crashed; where none failed, the one
+    that left first too. All others left because of them.
+    """
+    failed = {each.rank for each in files if _has_failed(each)}
+    unfinished = {each.rank for each in files if each.phase() != RankPhase.DONE} - failed
+    early = {rank: exit_ for rank, exit_ in exits.items() if rank in unfinished}
+    signals = {rank: exit_["signal"] for rank, exit_ in early.items() if exit_["signal"]}
+    crashed = {rank for rank, number in signals.items() if number not in LAUNCHERS_SIGNALS}
+    first = min(early, key=lambda rank: early[rank]["at"], default=None)
+    return frozenset(failed | crashed | (set() if failed or first is None else {first}))
+
+
+def _has_failed(files: RankFiles) -> bool:
+    report = files.report()
+    return report is not None and report["outcome"] == RankOutcome.FAILED
+
+
+def _end(files: RankFiles, exit_: Exit | None, causes: frozenset[int], timed_out: bool) -> RankEnd:
+    report = files.report()
+    phase = _phase(files)
+    outcome = _outcome(report, phase, exit_, files.rank in causes, timed_out)
+    shows_stacks = outcome in (RankOutcome.STUCK, RankOutcome.KILLED)
+    left = exit_ if outcome in (RankOutcome.KILLED, RankOutcome.EXITED) else None
+    return RankEnd(
+        rank=files.rank,
+        outcome=outcome,
+        phase=phase,
+        signal=_signal_name(left["signal"]) if left else None,
+        status=left["status"] if left else None,
+        text=report["text"] if report else "",
+        stacks=files.stacks() if shows_stacks else "",
+        output=files.output(),
+    )
+
+
+def _outcome(
+    report: Mapping[str, Any] | None,
+    phase: RankPhase | None,
+    exit_: Exit | None,
+    cause: bool,
+    timed_out: bool,
+) -> RankOutcome:
+    if phase is None:
+        return RankOutcome.ABSENT
+    if report is not None and report["outcome"] == RankOutcome.FAILED:
+        return RankOutcome.FAILED
+    if exit_ is None:
+        return RankOutcome.STUCK if timed_out else RankOutcome.STOPPED
+    if report is not None and phase is RankPhase.DONE:
+        return RankOutcome(report["outcome"])
+    if not cause:
+        return RankOutcome.STOPPED
+    return RankOutcome.KILLED if exit_["signal"] else RankOutcome.EXITED
+
+
+def _phase(files: RankFiles) -> RankPhase | None:
+    with suppress(ValueError):
+        return RankPhase(files.phase() or "")
+    return None
+
+
+def _signal_name(number: int | None) -> str | None:
+    if not number:
+        return None
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"
+
+
+# Why a job failed, in one line.
+
+
+# The life of an MPI job: started, waited for until its deadline, ended to the last process.
+
+
+TERM_S = 3.0
+"""For a launcher to end its ranks in good order."""
+
+
+@dataclass(frozen=True, slots=True)
+class JobOrder:
+    """What to start."""
+
+    launcher: Launcher
+    nprocs: int
+    command: tuple[str, ...]  # of one rank
+    folder: Path  # of this job alone
+    cwd: str
+    env: Mapping[str, str]
+
+
+class MpiJob:
+    """A launcher with its ranks. `end` leaves no process of it, whatever state it is in."""
+
+    def __init__(self, order: JobOrder, *, cores: Sequence[int] = ()) -> None:
+        self.token = secrets.token_hex(8)
+        self._order = order
+        self._argv = job_argv(order.launcher, order.nprocs, order.command)
+        self._begun = time.monotonic()
+        self._over = False
+        self.left: tuple[int, ...] = ()  # processes that would not end
+        self.process = Process(
+            self._argv,
+            env=job_environment(order.env, self.token),
+            cwd=order.cwd,
+            cores=cores,
+            fds=(),
+            log=order.folder / "launcher.log",
+        )
+
+    @property
+    def pid(self) -> int:
+        """The launcher's."""
+        return self.process.pid
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        return tuple(self._argv)
+
+    @property
+    def ended(self) -> bool:
+        return self.process.ended
+
+    @property
+    def folder(self) -> Path:
+        return self._order.folder
+
+    def files(self) -> list[RankFiles]:
+        return [RankFiles(str(self.folder), rank) for rank in range(self._order.nprocs)]
+
+    def run(self, timeout_s: float) -> JobEnd:
+        """Wait for the job until its time is up, then end what is left of it."""
+        in_time = self.process.wait(timeout_s)
+        return self.finish(None if in_time else timeout_s)
+
+    def finish(self, timeout_s: float | None = None) -> JobEnd:
+        """End the job, and tell what its ranks did until now; `timeout_s`: it is too late."""
+        nprocs, folder = self._order.nprocs, str(self.folder)
+        exits = read_exits(folder, nprocs)
+        ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None)
+        seconds = time.monotonic() - self._begun
+        self.end()
+        return JobEnd(
+            ranks=ranks,
+            command=self.command,
+            seconds=seconds,
+            timeout_s=timeout_s,
+            status=self.process.status or 0,
+            launcher_output=self.process.output_tail(),
+            left=self.left,
+        )
+
+    def end(self, grace_s: float = 0.0) -> None:
+        """Those told to stop get some time for it. A second call does nothing."""
+        if self._over:
+            return
+        if not self.process.wait(grace_s):
+            self.process.terminate()
+        self.process.end(TERM_S)
+        self._over = True
+        self.left = tuple(end_marked(self.token, JOB))

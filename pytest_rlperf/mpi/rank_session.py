@@ -1,0 +1,225 @@
+"""What a rank of an MPI job is told when it starts."""
+
+import faulthandler
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.adoption import silence
+from pytest_rlperf.machine.host import core_of_rank, pin
+from pytest_rlperf.mpi.channels import connect
+from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase
+from pytest_rlperf.mpi.rank_player import RankPlayer
+from pytest_rlperf.trees.imports import install_tree_finder
+from pytest_rlperf.wire import Channel, ChannelClosed, Job, RankOrder
+from pytest_rlperf.worker.clock import Clock
+from pytest_rlperf.worker.player import Player
+from pytest_rlperf.worker.reference import ReferenceWorker
+from pytest_rlperf.worker.session import WorkerSession
+from pytest_rlperf.worker.turns import Baton
+
+# A rank of a plain run: a pytest session of one test that reports into files.
+
+
+LAST_WORDS_S = 1.0
+"""A rank that failed gives the others this time to report their own failures before it aborts
+the job: without that they would wait for it until their deadline."""
+STACKS_S = 1.0
+"""Stacks are dumped this long before the deadline, but not in the first half of the time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """This process's place in the job."""
+
+    world: Any  # mpi4py's communicator of all ranks
+    rank: int
+    size: int
+
+
+HERE = pytest.StashKey[Here]()
+
+
+def play(data: Mapping[str, Any], files: RankFiles) -> int:
+    """Returns the process's exit status."""
+    order = RankOrder.from_dict(data)
+    stacks = files.path("stacks").open("w", encoding="utf-8")
+    faulthandler.enable(stacks)
+    if order.socket is None:  # else the controller asks
+        # Of the time, coming up may have taken some.
+        left_s = max(0.1, order.begun + order.timeout_s - time.time())
+        faulthandler.dump_traceback_later(max(left_s - STACKS_S, left_s / 2), file=stacks)
+    files.write_phase(RankPhase.INIT)
+    from mpi4py import MPI
+
+    here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
+    if here.size != order.nprocs:
+        files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
+        return 1
+    files.write_phase(RankPhase.COLLECT)
+    status = _measure(order, files, here) if order.socket else _run(order, files, here)
+    files.write_phase(RankPhase.FINALIZE)
+    if not MPI.Is_finalized():
+        MPI.Finalize()
+    files.write_phase(RankPhase.DONE)
+    return int(status != 0)
+
+
+def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
+    plugins = [RankSession(order, files, here), PhaseMarks(files)]
+    return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
+
+
+def _measure(order: RankOrder, files: RankFiles, here: Here) -> int:
+
+    return work_as_rank(order, files, here)
+
+
+def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
+    return (
+        f"this is one of {size} ranks instead of {order.nprocs}: {order.launcher} does not belong "
+        f"to {vendor}, which mpi4py uses; name the launcher that does in rlperf_mpi_launcher."
+    )
+
+
+def _failed(text: str, when: str = "") -> dict[str, str]:
+    return {"outcome": RankOutcome.FAILED.value, "when": when, "text": text}
+
+
+class PhaseMarks:
+    """The pytest plugin that keeps on disk how far a test of this rank has come."""
+
+    def __init__(self, files: RankFiles) -> None:
+        self._files = files
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self) -> Iterator[None]:
+        self._files.write_phase(RankPhase.SETUP)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self) -> Iterator[None]:
+        self._files.write_phase(RankPhase.CALL)
+        return (yield)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self) -> Iterator[None]:
+        self._files.write_phase(RankPhase.TEARDOWN)
+        return (yield)
+
+
+class RankSession:
+    """The pytest plugin of a rank."""
+
+    def __init__(self, order: RankOrder, files: RankFiles, here: Here) -> None:
+        self._order = order
+        self._files = files
+        self._here = here
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[HERE] = self._here
+        for name, value in self._order.job.options.items():
+            if hasattr(config.option, name):
+                setattr(config.option, name, value)
+        silence(config, tests_run=True)
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        wanted = set(self._order.job.nodeids)
+        items[:] = [item for item in items if item.nodeid in wanted]
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self._fail(report.longreprtext, "collect")
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        if not session.items and not session.testsfailed:
+            self._fail(f"{self._order.job.nodeids[0]} was not collected", "collect")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            self._fail(report.longreprtext, report.when)
+        elif report.skipped:
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
+            text = reason.removeprefix("Skipped: ")
+            self._report({"outcome": RankOutcome.SKIPPED.value, "when": report.when, "text": text})
+        elif report.when == "teardown":
+            self._report({"outcome": RankOutcome.PASSED.value, "when": "", "text": ""})
+
+    def _report(self, report: Mapping[str, Any]) -> None:
+        """Whoever reads it may end this process, and what the test printed would be lost."""
+        sys.stdout.flush()
+        sys.stderr.flush()
+        self._files.write_report(report)
+
+    def _fail(self, text: str, when: str) -> None:
+        self._report(_failed(text, when))
+        self._wait_for_the_others()
+        self._here.world.Abort(1)
+        os._exit(1)  # MPICH may return from it, and the test must not go on
+
+    def _wait_for_the_others(self) -> None:
+        others = [RankFiles(self._order.folder, rank) for rank in range(self._order.nprocs)]
+        until = time.monotonic() + LAST_WORDS_S
+        while time.monotonic() < until and any(each.report() is None for each in others):
+            time.sleep(0.02)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """No letters: the output is the test's own."""
+        return "", "", ""
+
+
+# A rank that measures: one side's worker, which shares every test with the ranks beside it.
+
+
+def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
+    """Run the session; returns the process's exit status."""
+    assert order.socket is not None
+    job = order.job
+    stacks = files.path("stacks").open("a", encoding="utf-8")
+    faulthandler.register(signal.SIGUSR1, file=stacks)  # the controller asks before it kills
+    sock, partner = connect(order.socket, here.rank, os.getpid())
+    _close_in_children(sock, partner)
+    if job.reference:  # kernels do not communicate: the batons keep the ranks together
+        return ReferenceWorker(job, Channel(sock), Baton(partner), here.rank).work()
+    session = RankWorker(job, Channel(sock), Baton(partner), here)
+    install_tree_finder(job.head_tree, job.tree, job.import_roots)
+    try:
+        return int(pytest.main(list(job.pytest_args), plugins=[session, PhaseMarks(files)]))
+    except ChannelClosed:
+        return 3  # the controller is gone, and with it the reason to go on
+
+
+def _close_in_children(*sockets: socket.socket | None) -> None:
+    """A child that held one open would hide this process's end."""
+    for sock in sockets:
+        if sock is not None:
+            os.register_at_fork(after_in_child=sock.close)
+
+
+class RankWorker(WorkerSession):
+    """The pytest plugin of a rank that measures."""
+
+    def __init__(self, job: Job, channel: Channel, baton: Baton, here: Here) -> None:
+        super().__init__(job, channel, baton)
+        self._here = here
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_configure(self, config: pytest.Config) -> None:
+        config.stash[HERE] = self._here
+        super().pytest_configure(config)
+
+    def _make_player(self, clock: Clock) -> Player:
+        job, world = self._job, self._here.world.Dup()
+        return RankPlayer(self._channel, clock, job.side, self._baton, job.slowdown, world)
+
+    def _pin(self, cores: Sequence[int]) -> None:
+        pin(core_of_rank(cores, self._here.rank))

@@ -1,0 +1,252 @@
+"""Speed-up and efficiency over the sizes of an MPI job, and whether efficiency was lost.
+
+Efficiency is what a rank of a large job does in comparison with one of the smallest job. Of two
+revisions its change is the quotient of two changes in time, that of the large job and that of the
+smallest: on the log scale a difference of two means over independent blocks, with the interval of
+Welch (Biometrika 34, 1947).
+"""
+
+import math
+import re
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import Any
+
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.metric import COMPARED, Interval, Outcome, Verdict
+from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
+from pytest_rlperf.model.result import (
+    OVERSUBSCRIBED,
+    JobSize,
+    RunResult,
+    ScalingRow,
+    ScalingTable,
+    TestResult,
+)
+from pytest_rlperf.model.spec import Scaling
+from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval
+from pytest_rlperf.stats.decide import REPORTED_CONFIDENCE, Gate
+from pytest_rlperf.stats.estimate import Estimate, estimate
+from pytest_rlperf.stats.verdicts import severity
+
+SIZE = re.compile(r"(?<=[\[-])nprocs=\d+(?=[\]-])")
+
+
+def family(nodeid: str) -> str:
+    """The same for all sizes of a test."""
+    return SIZE.sub("nprocs=*", nodeid)
+
+
+def efficiencies(sizes: Iterable[tuple[str, JobSize | None]]) -> int:
+    """How many verdicts on efficiency tests with these node ids and sizes will have."""
+    known = [family(nodeid) for nodeid, size in sizes if size is not None]
+    return len(known) - len(set(known))
+
+
+def scaling_tables(tests: Sequence[TestResult], judged: int) -> tuple[ScalingTable, ...]:
+    """Of tests that were measured with two sizes at least; `judged` verdicts share the build's
+    false alarms.
+    """
+    families: dict[str, list[TestResult]] = {}
+    for test in tests:
+        if test.size is not None and test.blocks:
+            families.setdefault(family(test.nodeid), []).append(test)
+    return tuple(_table(name, sizes, judged) for name, sizes in families.items() if len(sizes) > 1)
+
+
+def _table(name: str, tests: Sequence[TestResult], judged: int) -> ScalingTable:
+    first, *others = sorted(tests, key=lambda test: _size(test).nprocs)
+    rows = [_row(first, first), *(_judged_row(test, first, judged) for test in others)]
+    return ScalingTable(name, _size(first).scaling, tuple(rows))
+
+
+def _size(test: TestResult) -> JobSize:
+    assert test.size is not None
+    return test.size
+
+
+def _row(test: TestResult, first: TestResult) -> ScalingRow:
+    size, time_ns = _size(test), _time_ns(test)
+    more_ranks = size.nprocs / _size(first).nprocs
+    more_work = more_ranks if size.scaling is Scaling.WEAK else 1.0
+    speedup = more_work * _time_ns(first) / time_ns
+    return ScalingRow(
+        nodeid=test.nodeid,
+        size=size,
+        time_ns=time_ns,
+        speedup=speedup,
+        efficiency=speedup / more_ranks,
+        throughput=(test.steps or 1) * 1e9 / time_ns,
+        unit="calls/s" if test.steps is None else "steps/s",
+    )
+
+
+def _time_ns(test: TestResult) -> float:
+    return statistics.median(block.head.call_ns for block in test.blocks)
+
+
+def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
+    row = _row(test, first)
+    against_revision = all(block.base is not None for block in test.blocks)
+    enough = min(len(test.log_ratios), len(first.log_ratios)) >= LEAST_BLOCKS
+    if not against_revision or not enough or test.verdict.threshold is None:
+        return row
+    apart = difference(estimate(test.log_ratios), estimate(first.log_ratios))
+    return replace(row, verdict=_verdict(test, apart, Gate(test.verdict.threshold, judged)))
+
+
+def difference(one: Estimate, other: Estimate) -> Estimate:
+    """Of two independent means; its freedom is at least that of the poorer one."""
+    parts = [(one.error**2, one.freedom), (other.error**2, other.freedom)]
+    variance = math.fsum(square for square, _ in parts)
+    spent = math.fsum(square**2 / freedom for square, freedom in parts)
+    freedom = int(variance**2 / spent) if spent else min(one.freedom, other.freedom)
+    return Estimate(one.mean - other.mean, math.sqrt(variance), max(1, freedom))
+
+
+def _verdict(test: TestResult, apart: Estimate, gate: Gate) -> Verdict:
+    tail = (1 - REPORTED_CONFIDENCE) / 2
+    bounds = (apart.mean, apart.bound(tail), apart.bound(1 - tail))
+    interval = Interval(*(math.expm1(bound) for bound in bounds))
+    outcome, reason = _outcome(test, apart, gate)
+    return Verdict(
+        outcome,
+        reason,
+        gate.threshold,
+        interval,
+        severity=severity(interval.change) if outcome is Outcome.REGRESSED else None,
+    )
+
+
+def _outcome(test: TestResult, apart: Estimate, gate: Gate) -> tuple[Outcome, str]:
+    """One look at all blocks, as strict as the last one at a test's time."""
+    allowed = format_percent(gate.threshold)
+    if gate.exceeded(apart, gate.last):
+        time = test.verdict.interval
+        if time is None or time.low <= 0:
+            return Outcome.UNCHANGED, "the smallest size became faster, and this one not slower"
+        said = f"less efficient than the allowed {allowed}, beyond doubt"
+        if _size(test).gated:
+            return Outcome.REGRESSED, said
+        return Outcome.ACCEPTED, f"{said}; {not_gated(_size(test))}"
+    if apart.bound(1 - gate.last.at_limit) < gate.limit:
+        return Outcome.UNCHANGED, f"within the allowed {allowed}"
+    return Outcome.INCONCLUSIVE, f"the interval still holds the allowed {allowed}"
+
+
+def not_gated(size: JobSize) -> str:
+    return (
+        f"not gated, since {size.nprocs} ranks share fewer cores (gate_oversubscribed=True gates)"
+    )
+
+
+def without_oversubscribed(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
+    """A job with more ranks than cores that became slower is shown, and fails no build."""
+    return tuple(_ungated(test) for test in tests)
+
+
+def _ungated(test: TestResult) -> TestResult:
+    v = test.verdict
+    if test.size is None or test.size.gated or v.outcome is not Outcome.REGRESSED:
+        return test
+    reason = f"{v.reason}; {not_gated(test.size)}"
+    return replace(test, verdict=replace(v, outcome=Outcome.ACCEPTED, reason=reason))
+
+
+# Scaling over the sizes of MPI jobs, as text and as data.
+
+
+def render_scaling(run: RunResult) -> list[str]:
+    """One table a test, with an empty line between two."""
+    lines: list[str] = []
+    for table in run.scaling:
+        lines += ["", *_text_table(table)] if lines else _text_table(table)
+    return lines
+
+
+def _text_table(table: ScalingTable) -> list[str]:
+    return [render_scaling_title(table), *aligned(scaling_rows(table))]
+
+
+def render_scaling_title(table: ScalingTable) -> str:
+    return f"{table.scaling.value} scaling of {table.test}"
+
+
+def scaling_rows(table: ScalingTable) -> Rows:
+    """One a size."""
+    head = ["nprocs", "time a call", "speed-up", "efficiency", "throughput", "efficiency lost", ""]
+    return [head, *map(_text_row, table.rows)]
+
+
+def _text_row(row: ScalingRow) -> list[str]:
+    return [
+        str(row.size.nprocs),
+        format_time(row.time_ns),
+        f"{row.speedup:.2f}",
+        format_percent(row.efficiency, signed=False),
+        f"{format_rate(row.throughput)} {row.unit}",
+        _change(row),
+        OVERSUBSCRIBED if row.size.oversubscribed else "",
+    ]
+
+
+def _change(row: ScalingRow) -> str:
+    v = row.verdict
+    if v is None or v.interval is None or v.outcome not in COMPARED:
+        return ""
+    change = format_percent(v.interval.change)
+    return f"{change} {render_interval(v.interval)} {WORDS[v.outcome]}"
+
+
+def render_efficiency_lost(run: RunResult, nodeid: str) -> list[str]:
+    """Why a test fails whose time alone may be within what is allowed."""
+    rows = [row for table in run.scaling for row in table.rows if row.nodeid == nodeid]
+    return [_lost(row) for row in rows if row.verdict and row.verdict.outcome is Outcome.REGRESSED]
+
+
+def _lost(row: ScalingRow) -> str:
+    v = row.verdict
+    assert v is not None
+    assert v.interval is not None
+    assert v.threshold is not None
+    word = WORDS[v.outcome] + (f" ({v.severity.value})" if v.severity else "")
+    return (
+        f"{word}: efficiency with {row.size.nprocs} ranks {format_percent(v.interval.change)} "
+        f"{render_interval(v.interval)} worse, allowed {format_percent(v.threshold)}\n"
+        f"  why: {v.reason}"
+    )
+
+
+def scaling_as_dicts(run: RunResult) -> list[dict[str, Any]]:
+    return [
+        {
+            "test": table.test,
+            "scaling": table.scaling.value,
+            "rows": [_row_as_dict(row) for row in table.rows],
+        }
+        for table in run.scaling
+    ]
+
+
+def _row_as_dict(row: ScalingRow) -> dict[str, Any]:
+    v = row.verdict
+    interval = v.interval if v else None
+    return {
+        "nodeid": row.nodeid,
+        "nprocs": row.size.nprocs,
+        "time_ns": row.time_ns,
+        "speedup": row.speedup,
+        "efficiency": row.efficiency,
+        "throughput": row.throughput,
+        "unit": row.unit,
+        "oversubscribed": row.size.oversubscribed,
+        "gated": row.size.gated,
+        "outcome": v.outcome.value if v else None,
+        "change": interval.change if interval else None,
+        "low": interval.low if interval else None,
+        "high": interval.high if interval else None,
+        "threshold": v.threshold if v else None,
+        "severity": v.severity.value if v and v.severity else None,
+        "reason": v.reason if v else None,
+    }

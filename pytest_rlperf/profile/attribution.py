@@ -1,0 +1,408 @@
+"""Which functions account for a change, as far as profiles can tell.
+
+A function's change is the difference of its time on both sides, one value for each pair of fresh
+processes. Pairs are what varies: counting slices as independent would find a culprit in every
+comparison of code with itself. A function is blamed when its change lies beyond the spread between
+pairs, corrected for the number of functions that are looked at, and is a fair part of the whole; or
+when it is called more often, or calls a library more often, in every process of one side alike:
+that is no estimate, and stated as certain. Where those blamed do not add up to a fair part of the
+change that was measured without a profiler, nobody is.
+"""
+
+import difflib
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import NamedTuple, TypeVar
+
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.profile import (
+    Cause,
+    ComparedLine,
+    Cost,
+    Count,
+    Explanation,
+    Function,
+    LineCost,
+    LineProfile,
+    Lines,
+    Operator,
+    OperatorCost,
+    SideProfile,
+)
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.stats.estimate import estimate
+
+DOUBT = 0.003
+"""That anybody is blamed where nothing changed, divided by the functions that matter."""
+MATTERS = 0.02
+"""Of the time: a function that takes less on both sides cannot be to blame for much."""
+LEAST_CHANGE = 0.02
+"""Of the base's time: memory layout alone moves single functions by as much."""
+LEAST_EXPLAINED = 1 / 3
+"""Of the measured change."""
+LEAST_SHARE = 0.10
+"""Of the change, for a function whose calls did not change."""
+LEAST_OTHERS = 3
+OTHERS_SHARE = 0.2
+"""Functions, and their share of the time, that tell how fast the machine was."""
+LEAST_CERTAIN_SHARE = 0.02
+"""For one whose calls did."""
+MOST_CAUSES = 5
+WAITING = 0.2
+"""A test that computes for less of its time than this waits."""
+
+ABSENT = Cost(0, 0.0, 0.0)
+
+
+class ProfiledPair(NamedTuple):
+    """Two processes that were profiled in turns."""
+
+    head: SideProfile
+    base: SideProfile
+
+
+@dataclass(frozen=True, slots=True)
+class _Profiles:
+    pairs: Sequence[ProfiledPair]
+    by_mean: bool  # only some calls changed: the typical slice would not show it
+
+    def cost_ns(self, side: SideProfile, function: Function) -> float:
+        cost = side.functions.get(function, ABSENT)
+        return cost.mean_ns if self.by_mean else cost.typical_ns
+
+    def base_ns(self) -> float:
+        return _mean(pair.base.total_ns(self.by_mean) for pair in self.pairs)
+
+    def changes_ns(self, function: Function) -> list[float]:
+        """One a pair, as if all pairs had met the machine at the same speed."""
+        base_ns = self.base_ns()
+        return [self._change(pair, function) * base_ns for pair in self.pairs]
+
+    def total_changes_ns(self) -> list[float]:
+        mean = self.by_mean
+        return [pair.head.total_ns(mean) - pair.base.total_ns(mean) for pair in self.pairs]
+
+    def _change(self, pair: ProfiledPair, function: Function) -> float:
+        """Of the pair's base time."""
+        head_ns, base_ns = (self.cost_ns(side, function) for side in pair)
+        return (head_ns / self._pace(pair, function) - base_ns) / pair.base.total_ns(self.by_mean)
+
+    def _pace(self, pair: ProfiledPair, function: Function) -> float:
+        """How much longer the other functions take at head: a moment in which the machine is
+        slower hits all of them. Their median, so that it takes more than one change to move it; 1
+        where there are too few others to tell.
+        """
+        total_ns = pair.base.total_ns(self.by_mean)
+        others = [
+            (self.cost_ns(pair.head, other) / ns, ns)
+            for other in pair.base.functions
+            if other != function and (ns := self.cost_ns(pair.base, other)) >= MATTERS * total_ns
+        ]
+        if len(others) < LEAST_OTHERS or sum(ns for _, ns in others) < OTHERS_SHARE * total_ns:
+            return 1.0
+        return weighted_median(others) or 1.0
+
+
+def weighted_median(values: Sequence[tuple[float, float]]) -> float:
+    """Of pairs of a value and its weight."""
+    half = sum(weight for _, weight in values) / 2
+    for value, weight in sorted(values):
+        half -= weight
+        if half <= 0:
+            return value
+    raise ValueError("there is no median of nothing")
+
+
+def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool) -> Explanation:
+    """`measured` is the change without the profiler, where there was one to measure."""
+    if len(pairs) < LEAST_BLOCKS:
+        said = f"only {len(pairs)} pairs of processes could be profiled"
+        return Explanation(pairs=len(pairs), note=said)
+    computing = _mean(pair.head.computing for pair in pairs)
+    profiles = _Profiles(pairs, by_mean or computing < WAITING)
+    base_ns = profiles.base_ns()
+    total_ns = estimate(profiles.total_changes_ns()).mean
+    found = _blamed(profiles, base_ns, total_ns)
+    blamed_ns = sum(cause.change_ns for cause in found)
+    explained = measured is None or blamed_ns >= LEAST_EXPLAINED * measured * base_ns
+    # The sum of those blamed may exceed the whole where another function became faster.
+    whole_ns = max(total_ns, blamed_ns)
+    shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in found]
+    causes = [c for c in shared if c.share >= LEAST_CERTAIN_SHARE and (explained or _is_certain(c))]
+    change = total_ns / base_ns if base_ns else 0.0
+    return Explanation(
+        causes=tuple(sorted(causes, key=lambda cause: cause.share, reverse=True)[:MOST_CAUSES]),
+        pairs=len(pairs),
+        change=change,
+        computing=computing,
+        note=None if causes else _why_nobody(change, measured if found else None, len(pairs)),
+    )
+
+
+def _blamed(profiles: _Profiles, base_ns: float, total_ns: float) -> list[Cause]:
+    candidates = [_cause(profiles, function) for function in _functions(profiles.pairs)]
+    mattering = sum(_matters(profiles, cause.function, base_ns) for cause in candidates)
+    doubt = DOUBT / max(1, mattering)
+    least_ns = max(LEAST_CHANGE * base_ns, LEAST_SHARE * total_ns)
+    return [
+        cause
+        for cause in candidates
+        if cause.change_ns > 0
+        and (
+            _is_certain(cause)
+            or (cause.change_ns >= least_ns and _is_clear(profiles, cause.function, doubt))
+        )
+    ]
+
+
+def _matters(profiles: _Profiles, function: Function, base_ns: float) -> bool:
+    times = (profiles.cost_ns(side, function) for pair in profiles.pairs for side in pair)
+    return max(times) >= MATTERS * base_ns
+
+
+def _is_clear(profiles: _Profiles, function: Function, doubt: float) -> bool:
+    return estimate(profiles.changes_ns(function)).bound(doubt) > 0
+
+
+def _functions(pairs: Iterable[ProfiledPair]) -> list[Function]:
+    return sorted({name for pair in pairs for side in pair for name in side.functions})
+
+
+def _is_certain(cause: Cause) -> bool:
+    """It is called more often, or calls something outside of the project more often."""
+    counts = (cause.calls, *(count for _, count in cause.callees))
+    return any(count.changed and count.head > count.base for count in counts)
+
+
+def _cause(profiles: _Profiles, function: Function) -> Cause:
+    pairs = profiles.pairs
+    heads = [pair.head.functions.get(function, ABSENT) for pair in pairs]
+    bases = [pair.base.functions.get(function, ABSENT) for pair in pairs]
+    calls = _count(heads, bases, pairs)
+    head_ns = _mean(profiles.cost_ns(pair.head, function) for pair in pairs)
+    base_ns = _mean(profiles.cost_ns(pair.base, function) for pair in pairs)
+    ratio = None
+    if calls.base and calls.head and base_ns:
+        ratio = (head_ns / calls.head) / (base_ns / calls.base)
+    return Cause(
+        function=function,
+        share=0.0,
+        change_ns=estimate(profiles.changes_ns(function)).mean,
+        calls=calls,
+        time_ratio=ratio,
+        callees=tuple(_changed_callees(heads, bases, pairs)),
+        compiled=any(cost.compiled for cost in heads),
+    )
+
+
+def _count(
+    heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair], callee: str = ""
+) -> Count:
+    """Of calls of a function, or of those that it makes of `callee`."""
+    head = [_calls(c, callee) / p.head.calls for c, p in zip(heads, pairs, strict=True)]
+    base = [_calls(c, callee) / p.base.calls for c, p in zip(bases, pairs, strict=True)]
+    return Count(_mean(base), _mean(head), certain=len(set(head)) == len(set(base)) == 1)
+
+
+def _calls(cost: Cost, callee: str) -> int:
+    if not callee:
+        return cost.calls
+    return cost.callees[callee].calls if callee in cost.callees else 0
+
+
+def _changed_callees(
+    heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair]
+) -> Iterable[tuple[str, Count]]:
+    """Those that take most time first."""
+    spent: defaultdict[str, float] = defaultdict(float)
+    for cost in (*heads, *bases):
+        for name, callee in cost.callees.items():
+            spent[name] += callee.ns
+    for name in sorted(spent, key=spent.__getitem__, reverse=True):
+        count = _count(heads, bases, pairs, name)
+        if count.changed:
+            yield name, count
+
+
+def _why_nobody(change: float, measured: float | None, pairs: int) -> str:
+    """`measured` where somebody could be blamed, but for less than it takes to explain it."""
+    if measured is None:
+        return f"no function took longer beyond the spread of {pairs} pairs of profiles"
+    return (
+        f"what the profiler sees ({format_percent(change)}) does not explain what was measured "
+        f"without it ({format_percent(measured)})"
+    )
+
+
+def _mean(values: Iterable[float]) -> float:
+    known = list(values)
+    return sum(known) / len(known)
+
+
+# Time outside of the project, charged to the functions of the project that spend it.
+#
+# Whoever asks why a test became slower wants to hear of a function that can be mended: of the one
+# that began to copy, not of the copying. What a library's function takes is charged to its callers,
+# in proportion to what it took when each of them called it, and so on until it reaches the project
+# (Graham, Kessler & McKusick, gprof, SIGPLAN 1982). A library's function that nobody in the project
+# called keeps its time.
+
+
+Name = TypeVar("Name", bound=Hashable)
+
+SWEEPS = 200
+"""Functions of a library that call each other pass time round: each sweep leaves less of it."""
+NOTHING_LEFT = 1e-6
+
+
+def charged(
+    own: Mapping[Name, float], spent: Mapping[Name, Mapping[Name, float]], outside: Set[Name]
+) -> dict[Name, float]:
+    """`own` time of each function; `spent[caller][callee]` is what calls along that way took."""
+    callers = _callers(spent)
+    amounts = dict(own)
+    least = NOTHING_LEFT * sum(own.values())
+    for _ in range(SWEEPS):
+        due = [name for name in outside if amounts.get(name, 0.0) > least and name in callers]
+        if not due:
+            break
+        for name in due:
+            amount, amounts[name] = amounts[name], 0.0
+            for caller, share in callers[name].items():
+                amounts[caller] = amounts.get(caller, 0.0) + share * amount
+    return {
+        name: amount for name, amount in amounts.items() if name not in outside or amount > least
+    }
+
+
+def _callers(spent: Mapping[Name, Mapping[Name, float]]) -> dict[Name, dict[Name, float]]:
+    """Of each function those that call it, with their shares; itself is none."""
+    found: dict[Name, dict[Name, float]] = {}
+    for caller, callees in spent.items():
+        for callee, ns in callees.items():
+            if callee != caller and ns > 0:
+                found.setdefault(callee, {})[caller] = ns
+    return {
+        callee: {caller: ns / sum(shares.values()) for caller, ns in shares.items()}
+        for callee, shares in found.items()
+    }
+
+
+# The lines of one function on both sides, matched by their text.
+
+
+class _Line(NamedTuple):
+    number: int
+    text: str
+    cost: LineCost | None
+
+
+def compare_lines(function: str, head: Sequence[LineProfile], base: Sequence[LineProfile]) -> Lines:
+    """Means over processes; no lines where head never ran the function."""
+    if not head:
+        return Lines(function, ())
+    heads, bases = _lines(head), _lines(base)
+    matcher = difflib.SequenceMatcher(
+        None, [line.text for line in bases], [line.text for line in heads], autojunk=False
+    )
+    pairs = [pair for code in matcher.get_opcodes() for pair in _pairs(code, bases, heads)]
+    return Lines(function, tuple(_compared_line(b, h) for b, h in pairs))
+
+
+def _lines(profiles: Sequence[LineProfile]) -> list[_Line]:
+    if not profiles:
+        return []
+    first = profiles[0]
+    costs = _mean_costs(profiles)
+    return [
+        _Line(number, text, costs.get(number))
+        for number, text in enumerate(first.source, start=first.first)
+    ]
+
+
+def _mean_costs(profiles: Sequence[LineProfile]) -> Mapping[int, LineCost]:
+    def mean(number: int, part: Callable[[LineCost], float]) -> float:
+        costs = [profile.lines.get(number, LineCost(0, 0)) for profile in profiles]
+        return sum(map(part, costs)) / len(costs)
+
+    numbers = {number for profile in profiles for number in profile.lines}
+    return {n: LineCost(mean(n, lambda c: c.hits), mean(n, lambda c: c.ns)) for n in numbers}
+
+
+def _pairs(
+    code: tuple[str, int, int, int, int], bases: Sequence[_Line], heads: Sequence[_Line]
+) -> Iterator[tuple[_Line | None, _Line | None]]:
+    kind, base_from, base_to, head_from, head_to = code
+    if kind == "equal":
+        yield from zip(bases[base_from:base_to], heads[head_from:head_to], strict=True)
+        return
+    yield from ((line, None) for line in bases[base_from:base_to])
+    yield from ((None, line) for line in heads[head_from:head_to])
+
+
+def _compared_line(base: _Line | None, head: _Line | None) -> ComparedLine:
+    line = head or base
+    assert line is not None
+    return ComparedLine(
+        number=head.number if head else None,
+        text=line.text,
+        hits=line.cost.hits if line.cost else 0.0,
+        base_ns=base.cost.ns if base and base.cost else None,
+        head_ns=head.cost.ns if head and head.cost else None,
+    )
+
+
+# Which operators of torch moved, beside the functions that are blamed.
+#
+# They overlap with those functions, which call them, so that they explain no share of their own:
+# they are told where the profiles of all pairs agree. An operator that is called more often in
+# every process of one side is no estimate.
+
+
+NO_OPERATOR = OperatorCost(0.0, 0.0)
+
+
+def compare_operators(pairs: Sequence[ProfiledPair]) -> tuple[Operator, ...]:
+    """The largest change first."""
+    watched = [pair for pair in pairs if pair.head.operators and pair.base.operators]
+    if len(watched) < LEAST_BLOCKS:
+        return ()
+    names = {name for pair in watched for side in pair for name in side.operators}
+    least_ns = LEAST_CHANGE * median(_total_ns(pair.base) for pair in watched)
+    found = [
+        operator
+        for name in sorted(names)
+        if _agree(watched, name)
+        and abs((operator := _compared_operator(watched, name)).change_ns) >= least_ns
+    ]
+    return tuple(sorted(found, key=lambda each: -abs(each.change_ns))[:MOST_CAUSES])
+
+
+def _total_ns(side: SideProfile) -> float:
+    return sum(cost.ns for cost in side.operators.values())
+
+
+def _costs(pairs: Sequence[ProfiledPair], name: str) -> list[tuple[OperatorCost, OperatorCost]]:
+    return [
+        (pair.head.operators.get(name, NO_OPERATOR), pair.base.operators.get(name, NO_OPERATOR))
+        for pair in pairs
+    ]
+
+
+def _agree(pairs: Sequence[ProfiledPair], name: str) -> bool:
+    """Slower in all pairs, or quicker in all."""
+    slower = {head.ns > base.ns for head, base in _costs(pairs, name)}
+    return len(slower) == 1
+
+
+def _compared_operator(pairs: Sequence[ProfiledPair], name: str) -> Operator:
+    heads, bases = zip(*_costs(pairs, name), strict=True)
+    return Operator(
+        name,
+        base_calls=median(cost.calls for cost in bases),
+        head_calls=median(cost.calls for cost in heads),
+        base_ns=median(cost.ns for cost in bases),
+        head_ns=median(cost.ns for cost in heads),
+    )

@@ -1,0 +1,267 @@
+"""What the profiler itself costs an event, to be taken off again.
+
+Without it a cheap function that is called more often would be blamed for the profiler's time.
+"""
+
+import cProfile
+import re
+import statistics
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import repeat
+from pathlib import Path
+from types import CodeType
+from typing import Any, NamedTuple
+
+import pytest_rlperf
+from pytest_rlperf.model.profile import Callee
+from pytest_rlperf.worker.clock import Elapsed
+
+NS = 1e-9
+"""What a reading of the clock is, in seconds."""
+CALLS = 2_000
+ROUNDS = 7
+
+
+@dataclass(frozen=True, slots=True)
+class Overhead:
+    """Nanoseconds a call: what is counted as the called function's time, and as the caller's."""
+
+    inside_ns: float = 0.0
+    outside_ns: float = 0.0
+    native_inside_ns: float = 0.0
+    native_outside_ns: float = 0.0
+
+
+def event_overhead(read_ns: Callable[[], int]) -> Overhead:
+    """The least of a few rounds, since noise only adds. On a fake clock events cost nothing."""
+    inside_ns, outside_ns = _costs(read_ns, _nothing)
+    native_inside_ns, native_outside_ns = _costs(read_ns, ().count, None)
+    return Overhead(inside_ns, outside_ns, native_inside_ns, native_outside_ns)
+
+
+def _nothing() -> None: ...
+
+
+def _calling(function: Callable[..., Any], *args: Any) -> None:
+    for _ in repeat(None, CALLS):
+        function(*args)
+
+
+def _costs(
+    read_ns: Callable[[], int], function: Callable[..., Any], *args: Any
+) -> tuple[float, float]:
+    """Inside and outside of a call of a function that does nothing."""
+    bare_ns = min(_bare_ns(read_ns, function, *args) for _ in range(ROUNDS))
+    profiled = [_profiled_ns(read_ns, function, *args) for _ in range(ROUNDS)]
+    inside_ns, outside_ns = map(min, zip(*profiled, strict=True))
+    return inside_ns, max(0.0, outside_ns - bare_ns)
+
+
+def _bare_ns(read_ns: Callable[[], int], function: Callable[..., Any], *args: Any) -> float:
+    begun = read_ns()
+    _calling(function, *args)
+    return (read_ns() - begun) / CALLS
+
+
+def _profiled_ns(
+    read_ns: Callable[[], int], function: Callable[..., Any], *args: Any
+) -> tuple[float, float]:
+    """A call's time as the profiler sees it: the function's own, and its caller's."""
+    profile = cProfile.Profile(read_ns, NS)
+    profile.enable()
+    _calling(function, *args)
+    profile.disable()
+    inside_s = outside_s = 0.0
+    for stat in profile.getstats():
+        if stat.code is _calling.__code__:
+            outside_s = stat.inlinetime
+        elif stat.callcount == CALLS:
+            inside_s = stat.inlinetime
+    return inside_s / NS / CALLS, outside_s / NS / CALLS
+
+
+# From what cProfile lists to functions: named, without this package's own, with their natives.
+#
+# A function's time is that of its own code and of the native functions it calls. Comprehensions are
+# part of the function they stand in, as they are from Python 3.12 on.
+
+
+OWN_FOLDER = str(Path(pytest_rlperf.__file__).parent)
+OWN_LOOP = "<rlperf loop>"
+NATIVE = ""
+"""In the place of a file. Some native functions call Python ones, such as `numpy.ndarray.max`."""
+
+INNER = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr)>)+$")
+ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
+OF_TYPE = re.compile(r"<built-in method (.+) of type object")
+BUILT_IN = re.compile(r"<built-in method (?:builtins\.)?(.+)>")
+
+Key = tuple[str, str]  # file as the interpreter knows it, "" of a native one; qualified name
+
+
+class ProfileEntry(NamedTuple):
+    """One function in one slice."""
+
+    calls: int
+    own_ns: float
+    natives: Mapping[str, Callee]
+    callees: Mapping[Key, Callee]
+
+
+NOTHING = ProfileEntry(0, 0.0, {}, {})
+
+
+def entries(stats: Iterable[Any], overhead: Overhead) -> dict[Key, ProfileEntry]:
+    """`stats` is what `cProfile.Profile.getstats` returns."""
+    found: dict[Key, ProfileEntry] = {}
+    for stat in stats:
+        key = key_of(stat.code)
+        if not is_own(key[0]):
+            found[key] = _added(found.get(key, NOTHING), _entry(stat, overhead))
+    return found
+
+
+def key_of(code: CodeType | str) -> Key:
+    """Of a function's code; of a native function there is a description only."""
+    if isinstance(code, str):
+        return NATIVE, native_name(code)
+    return code.co_filename, INNER.sub("", code.co_qualname)
+
+
+def is_own(file: str) -> bool:
+    """Whether it is this package that made the calls, and not the measured function."""
+    return file == OWN_LOOP or file.startswith(OWN_FOLDER)
+
+
+def native_name(description: str) -> str:
+    """`<method 'copy' of 'numpy.ndarray' objects>` → `numpy.ndarray.copy`."""
+    if found := METHOD.fullmatch(description):
+        return f"{found[2]}.{found[1]}"
+    if found := OF_TYPE.match(description):
+        return f"type.{found[1]}"
+    text = ADDRESS.sub("", description)
+    return found[1] if (found := BUILT_IN.fullmatch(text)) else text
+
+
+def _entry(stat: Any, overhead: Overhead) -> ProfileEntry:
+    natives: dict[str, Callee] = {}
+    callees: dict[Key, Callee] = {}
+    for sub in stat.calls or ():
+        key = key_of(sub.code)
+        _add(callees, key, Callee(sub.callcount, sub.totaltime * 1e9))
+        if key[0] == NATIVE:
+            ns = _less(sub.inlinetime, sub.callcount * overhead.native_inside_ns)
+            _add(natives, key[1], Callee(sub.callcount, ns))
+    if isinstance(stat.code, str):  # its own time is its callers'
+        return ProfileEntry(0, 0.0, {}, callees)
+    n_natives = sum(native.calls for native in natives.values())
+    n_calls = sum(callee.calls for callee in callees.values())
+    own_ns = _less(
+        stat.inlinetime,
+        stat.callcount * overhead.inside_ns
+        + (n_calls - n_natives) * overhead.outside_ns
+        + n_natives * overhead.native_outside_ns,
+    )
+    own_ns += sum(native.ns for native in natives.values())
+    inner = key_of(stat.code)[1] != stat.code.co_qualname
+    return ProfileEntry(0 if inner else stat.callcount, own_ns, natives, callees)
+
+
+def _less(seconds: float, overhead_ns: float) -> float:
+    return max(0.0, seconds * 1e9 - overhead_ns)
+
+
+def _add(found: dict[Any, Callee], name: Any, callee: Callee) -> None:
+    calls, ns = found.get(name, (0, 0.0))
+    found[name] = Callee(calls + callee.calls, ns + callee.ns)
+
+
+def _added(one: ProfileEntry, other: ProfileEntry) -> ProfileEntry:
+    natives, callees = dict(one.natives), dict(one.callees)
+    for native, callee in other.natives.items():
+        _add(natives, native, callee)
+    for key, callee in other.callees.items():
+        _add(callees, key, callee)
+    return ProfileEntry(one.calls + other.calls, one.own_ns + other.own_ns, natives, callees)
+
+
+def summed(entries: Iterable[ProfileEntry]) -> ProfileEntry:
+    return reduce(_added, entries, NOTHING)
+
+
+# Exact call counts and time by function, from the interpreter's own profiling events.
+#
+# Numba reports a compiled function to the profiler as if it were a Python one, so its time is its
+# own; what was inlined into it is not seen.
+
+
+class FunctionWatch:
+    """cProfile around every slice."""
+
+    def __init__(self, read_ns: Callable[[], int]) -> None:
+        self._profile = cProfile.Profile(read_ns, NS)
+        self._overhead = event_overhead(read_ns)
+        self._slices: list[dict[Key, ProfileEntry]] = []
+        self._elapsed: list[Elapsed] = []
+
+    def start(self) -> None:
+        self._profile.enable()
+
+    def stop(self) -> None:
+        self._profile.disable()
+
+    def note(self, elapsed: Elapsed) -> None:
+        self._slices.append(entries(self._profile.getstats(), self._overhead))
+        self._elapsed.append(elapsed)
+        self._profile.clear()
+
+    def facts(self, calls: int) -> dict[str, Any]:
+        compiled = _compiled()
+        return {
+            "functions": [
+                {
+                    "function": key,
+                    **summary([each.get(key, NOTHING) for each in self._slices], calls),
+                    "compiled": key in compiled,
+                }
+                for key in sorted({key for each in self._slices for key in each})
+            ],
+            "calls": calls * len(self._slices),
+            "computing": _computing(self._elapsed),
+        }
+
+
+def summary(seen: Sequence[ProfileEntry], calls: int) -> dict[str, Any]:
+    """One function over all slices, each of `calls` calls."""
+    times = [entry.own_ns / calls for entry in seen]
+    whole = summed(seen)
+    return {
+        "calls": whole.calls,
+        "typical_ns": statistics.median(times),
+        "mean_ns": statistics.fmean(times),
+        "natives": whole.natives,
+        "callees": [[key, *callee] for key, callee in whole.callees.items()],
+    }
+
+
+def _computing(slices: Iterable[Elapsed]) -> float:
+    own_ns, cpu_ns = map(sum, zip(*((each.own_ns, each.cpu_ns) for each in slices), strict=True))
+    return min(1.0, cpu_ns / max(1, own_ns))
+
+
+def _compiled() -> set[Key]:
+    """Functions that Numba compiled, as far as modules know them by a name."""
+    if "numba" not in sys.modules:
+        return set()
+    codes = (
+        getattr(getattr(value, "py_func", None), "__code__", None)
+        for module in list(sys.modules.values())
+        for value in list(getattr(module, "__dict__", {}).values())
+        # Others may do anything when they are asked for an attribute.
+        if str(type(value).__module__).startswith("numba.")
+    )
+    return {key_of(code) for code in codes if isinstance(code, CodeType)}

@@ -1,0 +1,306 @@
+"""From what a worker said of its slices to a profile whose functions have the same names on both
+sides.
+"""
+
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from pytest_rlperf.baselines.levels import Level
+from pytest_rlperf.gate.partners import Kernels
+from pytest_rlperf.gate.track import Track
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.profile import (
+    Callee,
+    Cost,
+    Explanation,
+    Function,
+    LineProfile,
+    OperatorCost,
+    ProfileWish,
+    Profiling,
+    SideProfile,
+)
+from pytest_rlperf.profile.attribution import (
+    ProfiledPair,
+    charged,
+    compare_lines,
+    compare_operators,
+    explain,
+)
+from pytest_rlperf.profile.flamegraph import write_flamegraph
+from pytest_rlperf.profile.sources import Sources, with_sources
+from pytest_rlperf.stats.verdicts import error_line
+from pytest_rlperf.trees.git import SHORT
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.blocks import Blocks, Played, Task
+from pytest_rlperf.workers.pair import Stage
+from pytest_rlperf.workers.side import State
+
+Facts = Mapping[str, Any]
+Key = tuple[str, str]  # file as the interpreter knows it, qualified name
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where one side's code lies: its own tree, and what both sides import."""
+
+    tree: Path
+    sys_path: Sequence[str]
+
+    def is_project(self, key: Key) -> bool:
+        """Not so an environment that was made inside of the tree."""
+        inside = _inside(key[0], str(self.tree))
+        return inside is not None and "site-packages" not in inside
+
+    def function(self, key: Key) -> Function:
+        return Function(self._short(key[0]), key[1])
+
+    def _short(self, file: str) -> str:
+        """Relative to the tree; of a library, to the longest folder that it is imported from."""
+        folders = [str(self.tree), *filter(None, self.sys_path)]
+        found = [short for each in folders if (short := _inside(file, each)) is not None]
+        return found[0] if self.is_project((file, "")) else min(found, key=len, default=file)
+
+
+def _inside(file: str, folder: str) -> str | None:
+    prefix = folder.rstrip(os.sep) + os.sep
+    return file.removeprefix(prefix) if file.startswith(prefix) else None
+
+
+def side_profile(facts: Facts, places: Places) -> SideProfile:
+    entries = {_key(entry["function"]): entry for entry in facts["functions"]}
+    outside = {key for key in entries if not places.is_project(key)}
+    spent = {key: {c: ns for c, (_, ns) in _callees(e).items()} for key, e in entries.items()}
+    typical, mean = (
+        charged({key: entry[kind] for key, entry in entries.items()}, spent, outside)
+        for kind in ("typical_ns", "mean_ns")
+    )
+    return SideProfile(
+        functions={
+            places.function(key): Cost(
+                calls=entries[key]["calls"],
+                typical_ns=typical.get(key, 0.0),
+                mean_ns=mean.get(key, 0.0),
+                compiled=entries[key]["compiled"],
+                callees=_outside_callees(entries[key], outside, places),
+            )
+            for key in typical.keys() | mean.keys()
+        },
+        calls=facts["calls"],
+        computing=facts["computing"],
+        stacks={
+            tuple(str(places.function(_key(key))) for key in stack): ns
+            for stack, ns in facts["stacks"]
+        },
+        operators={name: OperatorCost(*cost) for name, *cost in facts.get("operators", ())},
+    )
+
+
+def _key(words: Sequence[str]) -> Key:
+    file, name = words
+    return file, name
+
+
+def _callees(entry: Facts) -> dict[Key, Callee]:
+    return {_key(key): Callee(calls, ns) for key, calls, ns in entry["callees"]}
+
+
+def _outside_callees(entry: Facts, outside: Set[Key], places: Places) -> dict[str, Callee]:
+    """Of native ones, only their own time is known to be spent here."""
+    natives = {name: Callee(*callee) for name, callee in entry["natives"].items()}
+    library = {str(places.function(k)): c for k, c in _callees(entry).items() if k in outside}
+    return library | natives
+
+
+# How the slices of a test are profiled, given how they were timed.
+
+
+SLICES = (9, 24)
+"""Of a process; every third has its stacks sampled."""
+PROCESS_NS = 1.2e9
+"""Aim for one test in one process."""
+SLOWED = 4
+"""Times that profiled code may take."""
+
+
+def function_plan(plan: Plan, seen: Scouted) -> Plan:
+    """In turns: side by side, the other side's time would be in every function's."""
+    mode = Mode.LIVE if plan.mode is Mode.LIVE else Mode.SLICED
+    profiled = replace(plan.without_starts, mode=mode, abreast=False, profile=Profiling.FUNCTIONS)
+    if plan.exact:  # the test counts its calls
+        return profiled
+    slice_ns = plan.calls * (SLOWED * seen.call_ns + seen.setup_ns)
+    least, most = SLICES
+    return replace(profiled, pairs=max(least, min(most, round(PROCESS_NS / max(1.0, slice_ns)))))
+
+
+def line_plan(plan: Plan, seen: Scouted, function: str) -> Plan:
+    return replace(function_plan(plan, seen), profile=Profiling.LINES, lines_of=function)
+
+
+# Asks why: profiles both sides of the tests that need an explanation, after the verdicts.
+#
+# Fresh processes as in any block, and as many pairs of them as tell a change from their spread.
+# What they take is judged by nobody.
+
+
+PAIRS = 8
+"""Of fresh processes. Six of them stay when the extremes are trimmed: fewer leave bounds so wide
+that a change of 10 % hides behind them."""
+LINE_PAIRS = 3
+PATIENCE_S = 60.0
+"""For one test in one process, besides what it should take."""
+STARTUP_S = 120.0
+LONGEST_S = 120.0
+"""Of profiling; then it is over with the pairs there are."""
+
+
+@dataclass(slots=True)
+class Sittings:
+    """The pairs of processes in which a test was profiled on both sides."""
+
+    played: list[Played] = field(default_factory=list)
+    trouble: str = ""  # what stopped it in the last of the others
+
+    def take(self, played: Played) -> None:
+        stopped = [run for run in played.runs if run.state is not State.RAN or not run.facts]
+        if stopped:
+            # A side that was left in the middle of its turns does not know why.
+            cause = min(stopped, key=lambda run: run.state is State.ABANDONED)
+            self.trouble = error_line(cause.text) or cause.state.value
+        else:
+            self.played.append(played)
+
+
+@dataclass(frozen=True, slots=True)
+class Profiler:
+    """Profiles tests on a stage with two revisions."""
+
+    stage: Stage
+    wish: ProfileWish
+    graphs: Path  # folder for flame graphs
+    say: Callable[[str], None]
+
+    def explain(self, tracks: Sequence[Track]) -> None:
+        """Leave an explanation in each track that needs one."""
+        asked = [track for track in tracks if self._needs(track)]
+        if not asked or not PAIRS:
+            return
+        played = self._played({_nodeid(t): (t, _function_plan(t)) for t in asked}, PAIRS)
+        for track in asked:
+            track.explanation = self._explained(track, played[_nodeid(track)])
+        if self.wish.lines:
+            self._add_lines(asked)
+
+    def _needs(self, track: Track) -> bool:
+        if track.plan is None or track.failure or track.ended:
+            return False
+        return self.wish.always or (_regressed(track) and self.wish.on_regression)
+
+    def _played(
+        self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
+    ) -> Mapping[str, Sittings]:
+        found = {nodeid: Sittings() for nodeid in asked}
+        tasks = [_task(track, plan) for track, plan in asked.values()]
+        blocks = Blocks(self.stage)
+        until = time.monotonic() + LONGEST_S
+        try:
+            for index in range(1, pairs + 1):
+                tests = "1 test" if len(tasks) == 1 else f"{len(tasks)} tests"
+                self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
+                for played in blocks.run(index, tasks, tasks, STARTUP_S):
+                    found[played.nodeid].take(played)
+                if time.monotonic() > until:
+                    break
+        finally:
+            blocks.close()
+        return found
+
+    def _explained(self, track: Track, sittings: Sittings) -> Explanation:
+        decision, played = track.decision, sittings.played
+        pairs = [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in played]
+        measured = decision.interval.change if decision and decision.interval else None
+        explanation = explain(pairs, measured, decision is not None and decision.by_sums)
+        if explanation.change is None and sittings.trouble:
+            note = f"{explanation.note}: {sittings.trouble}"
+            explanation = replace(explanation, note=note)
+        sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
+        ran = [function for pair in pairs for function in pair.head.functions]
+        graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
+        explanation = with_sources(explanation, sources, ran)
+        return replace(explanation, graph=graph, operators=compare_operators(pairs))
+
+    def _profile(self, played: Played, side: int) -> SideProfile:
+        facts = played.runs[side].facts
+        assert facts is not None
+        places = Places(self.stage.sides[side].tree, self.stage.sys_path)
+        return side_profile(facts["profile"], places)
+
+    def _add_lines(self, tracks: Sequence[Track]) -> None:
+        named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
+        asked = {n: (t, _line_plan(t, function)) for n, (t, function) in named.items() if function}
+        for nodeid, sittings in self._played(asked, LINE_PAIRS).items():
+            track, function = named[nodeid]
+            head, base = (_line_profiles(sittings.played, side) for side in (HEAD, BASE))
+            assert track.explanation is not None
+            lines = compare_lines(function, head, base)
+            track.explanation = replace(track.explanation, lines=lines)
+
+    def _lines_of(self, track: Track) -> str:
+        """The function that was named, else the one that is blamed most."""
+        causes = track.explanation.causes if track.explanation else ()
+        return self.wish.function or (str(causes[0].function) if causes else "")
+
+
+def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
+    """Beside a stored baseline: say how to learn why."""
+    for track in tracks:
+        if _regressed(track) and wish.on_regression:
+            level = partner.levels[_nodeid(track)]
+            commit = level.commit if isinstance(level, Level) else None
+            track.explanation = Explanation(note=_with_revision(commit))
+
+
+def _with_revision(commit: str | None) -> str:
+    what = "the commit it was saved from" if commit else "another revision"
+    return (
+        "a baseline holds no code to look into; "
+        f"--rlperf-against={commit[:SHORT] if commit else 'REF'} compares with {what} and tells why"
+    )
+
+
+def _regressed(track: Track) -> bool:
+    return track.decision is not None and track.decision.outcome is Outcome.REGRESSED
+
+
+def _nodeid(track: Track) -> str:
+    return track.benchmark.nodeid
+
+
+def _task(track: Track, plan: Plan) -> Task:
+    b = track.benchmark
+    deadline_s = PATIENCE_S + 2 * SLOWED * track.expected_s(plan)
+    return Task(b.nodeid, plan, b.spec.threads, deadline_s, b.nprocs)
+
+
+def _function_plan(track: Track) -> Plan:
+    assert track.plan is not None
+    assert track.seen is not None
+    return function_plan(track.plan, track.seen)
+
+
+def _line_plan(track: Track, function: str) -> Plan:
+    assert track.plan is not None
+    assert track.seen is not None
+    return line_plan(track.plan, track.seen, function)
+
+
+def _line_profiles(played: Sequence[Played], side: int) -> list[LineProfile]:
+    facts = [each.runs[side].facts for each in played]
+    found = [each["profile"]["line_profile"] for each in facts if each is not None]
+    return [LineProfile.from_facts(each) for each in found if each is not None]

@@ -1,0 +1,238 @@
+"""What the profiles say about a change, for people and for programs."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pytest_rlperf.model.memory import Rule
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.profile import (
+    Cause,
+    ComparedLine,
+    Count,
+    Explanation,
+    Lines,
+    Operator,
+    Source,
+)
+from pytest_rlperf.model.quantity import format_percent, format_time
+from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.report.text import Rows, aligned
+
+WAITS_BELOW = 0.5
+"""Computing for less of its time than this, a test is said to wait."""
+MOST = 2
+"""Callees named with a function."""
+
+
+def render_explanation(explanation: Explanation) -> list[str]:
+    lines = [f"  profile: {render_profile(explanation)}"]
+    lines += [f"    {render_cause(cause)}" for cause in explanation.causes]
+    lines += [f"    {render_operator(operator)}" for operator in explanation.operators]
+    if explanation.graph is not None:
+        lines.append(f"  flame graph: {os.path.relpath(explanation.graph)}")
+    if explanation.lines is not None:
+        lines += _render_lines(explanation.lines)
+    return lines
+
+
+def render_profile(explanation: Explanation) -> str:
+    """How it was looked at, and what there is to say beside the functions."""
+    parts = []
+    if explanation.change is not None:
+        parts.append(
+            f"{format_percent(explanation.change)} under the profiler, in {explanation.pairs} "
+            "pairs of processes"
+        )
+    if explanation.computing < WAITS_BELOW:
+        waiting = format_percent(1 - explanation.computing, signed=False)
+        parts.append(f"it waits for {waiting} of its time, in sleep, I/O or locks")
+    if explanation.note is not None:
+        parts.append(explanation.note)
+    return "; ".join(parts)
+
+
+def render_cause(cause: Cause) -> str:
+    """ "72 % of it in a.py:learn, calls 1.0x, time per call 1.4x"."""
+    parts = [f"{cause.share:.0%} of it in {_where(cause)}".replace("%", " %", 1)]
+    parts.append(f"calls {render_count(cause.calls)}")
+    if cause.time_ratio is not None:
+        parts.append(f"time per call {cause.time_ratio:.3g}x")
+    parts += [f"calls of {name} {render_count(count)}" for name, count in cause.callees[:MOST]]
+    evidence = _evidence(cause)
+    return ", ".join(parts) + (f"; {evidence}" if evidence else "")
+
+
+def render_operator(operator: Operator) -> str:
+    """ "torch's aten::mm 1.2 ms → 1.8 ms a call of the test, calls 4 → 6"."""
+    calls = ""
+    if operator.base_calls != operator.head_calls:
+        calls = f", calls {_number(operator.base_calls)} → {_number(operator.head_calls)}"
+    times = f"{format_time(operator.base_ns)} → {format_time(operator.head_ns)}"
+    return f"torch's {operator.name} {times} a call of the test{calls}"
+
+
+def _where(cause: Cause) -> str:
+    if not cause.inlined:
+        return str(cause.function)
+    return f"{' or '.join(map(str, cause.inlined))}, compiled into {cause.function}"
+
+
+def _evidence(cause: Cause) -> str:
+    if cause.inlined:
+        return "by its source, which changed: no profiler looks into compiled code"
+    return "its source changed" if cause.source is Source.CHANGED else ""
+
+
+def render_count(count: Count) -> str:
+    if count.changed:
+        return f"{_number(count.base)} → {_number(count.head)} (certain)"
+    if not count.base:
+        return f"{_number(count.base)} → {_number(count.head)}"
+    about = "" if count.certain else "about "
+    return f"{about}{count.head / count.base:.3g}x"
+
+
+def _number(value: float) -> str:
+    return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
+
+
+def _render_lines(lines: Lines) -> Iterator[str]:
+    yield f"  {render_lines_title(lines)}"
+    yield from (f"    {row}" for row in aligned(line_rows(lines)))
+
+
+def render_lines_title(lines: Lines) -> str:
+    if lines.lines:
+        return f"lines of {lines.function}, with what they call, a call of the test:"
+    return (
+        f"lines: {lines.function} did not run as Python code at head; name a function that does "
+        "with --rlperf-profile=line:FUNCTION"
+    )
+
+
+def line_rows(lines: Lines) -> Rows:
+    if not lines.lines:
+        return []
+    return [["line", "hits", "base", "head", "source"], *map(_line_row, lines.lines)]
+
+
+def _line_row(line: ComparedLine) -> list[str]:
+    return [
+        "-" if line.number is None else str(line.number),
+        _number(line.hits) if line.hits else "",
+        "" if line.base_ns is None else format_time(line.base_ns),
+        "" if line.head_ns is None else format_time(line.head_ns),
+        line.text,
+    ]
+
+
+def explanation_as_dict(explanation: Explanation) -> dict[str, Any]:
+    return {
+        "pairs": explanation.pairs,
+        "change": explanation.change,
+        "computing": explanation.computing,
+        "note": explanation.note,
+        "flame_graph": None if explanation.graph is None else str(explanation.graph),
+        "functions": [_cause_as_dict(cause) for cause in explanation.causes],
+        "lines": None if explanation.lines is None else _lines_as_dict(explanation.lines),
+        "operators": [asdict(operator) for operator in explanation.operators],
+    }
+
+
+def _cause_as_dict(cause: Cause) -> dict[str, Any]:
+    return {
+        "file": cause.function.file,
+        "function": cause.function.name,
+        "share": cause.share,
+        "change_ns": cause.change_ns,
+        "calls": _count_as_dict(cause.calls),
+        "time_ratio": cause.time_ratio,
+        "callees": {name: _count_as_dict(count) for name, count in cause.callees},
+        "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
+        "compiled": cause.compiled,
+        "inlined": [str(function) for function in cause.inlined],
+        "at": None if cause.at is None else cause.at._asdict(),
+    }
+
+
+def _count_as_dict(count: Count) -> dict[str, Any]:
+    return {"base": count.base, "head": count.head, "certain": count.certain}
+
+
+def _lines_as_dict(lines: Lines) -> dict[str, Any]:
+    return {
+        "function": lines.function,
+        "lines": [
+            {
+                "line": line.number,
+                "text": line.text,
+                "hits": line.hits,
+                "base_ns": line.base_ns,
+                "head_ns": line.head_ns,
+            }
+            for line in lines.lines
+        ],
+    }
+
+
+# The line that a regression is shown at: the one that made it, where the evidence names it.
+
+
+GROWING = frozenset({Rule.GROWTH, Rule.RESIDENT_GROWTH})
+
+
+class Place(NamedTuple):
+    """A line of the tree."""
+
+    file: Path
+    line: int | None  # from 1 on
+
+
+def guilty_place(test: TestResult, folder: str) -> Place | None:
+    """None: nobody is blamed. `folder` is where the tree lies."""
+    if test.explanation is not None and (found := _blamed(test.explanation)):
+        return found
+    return next(_left_behind(test, folder), None)
+
+
+def _blamed(explanation: Explanation) -> Place | None:
+    """In a function that was edited, if one of them was: others may just be called more often."""
+    found = sorted((c for c in explanation.causes if c.at), key=lambda cause: not _edited(cause))
+    if not found or found[0].at is None:
+        return None
+    cause, at = found[0], found[0].at
+    return Place(Path(at.file), _slowest(explanation, cause) or at.line)
+
+
+def _edited(cause: Cause) -> bool:
+    return cause.source is Source.CHANGED or bool(cause.inlined)
+
+
+def _slowest(explanation: Explanation, cause: Cause) -> int | None:
+    """Where the lines of this function were timed, the one that took longer by most."""
+    lines = explanation.lines
+    if lines is None or lines.function != str(cause.function):
+        return None
+    here = [line for line in lines.lines if line.number is not None and _added_ns(line) > 0]
+    return max(here, key=_added_ns).number if here else None
+
+
+def _added_ns(line: ComparedLine) -> float:
+    return (line.head_ns or 0.0) - (line.base_ns or 0.0)
+
+
+def _left_behind(test: TestResult, folder: str) -> Iterator[Place]:
+    """Lines whose allocations outlive the calls, where that is what regressed. A peak is of many
+    lines, and the largest need not be the new one.
+    """
+    memory = test.memory
+    if memory is None or not folder:
+        return
+    if any(found.metric.rule in GROWING for found in memory.of(Outcome.REGRESSED)):
+        for site in memory.head.sites:
+            file, _, line = site.where.rpartition(":")
+            if Path(file).is_relative_to(folder) and line.isdecimal():
+                yield Place(Path(file), int(line))

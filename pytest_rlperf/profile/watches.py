@@ -1,0 +1,195 @@
+"""Sampled stacks, for the flame graph.
+
+A timer interrupts the slice; the interpreter looks at it when it gets from one instruction to the
+next, so a native function shows as the Python function that called it.
+"""
+
+import inspect
+import signal
+import sys
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
+from types import CodeType, FrameType
+from typing import Any
+
+from pytest_rlperf.profile.functions import is_own
+from pytest_rlperf.worker.clock import Elapsed
+
+INTERVAL_S = 0.001
+DEEPEST = 200
+
+
+class StackWatch:
+    """Counts a sample for as much time as has passed since the one before it."""
+
+    def __init__(self, read_ns: Callable[[], int]) -> None:
+        self._read_ns = read_ns
+        # Only the main thread gets signals; elsewhere there is no picture.
+        self._possible = threading.current_thread() is threading.main_thread()
+        self._found: Counter[tuple[tuple[str, str], ...]] = Counter()
+        self._slices = 0
+        self._last_ns = 0
+        self._before: Any = None
+
+    def start(self) -> None:
+        if self._possible:
+            self._before = (
+                signal.signal(signal.SIGALRM, self._sample),
+                signal.getitimer(signal.ITIMER_REAL),
+            )
+            self._last_ns = self._read_ns()
+            signal.setitimer(signal.ITIMER_REAL, INTERVAL_S, INTERVAL_S)
+
+    def stop(self) -> None:
+        if self._possible:
+            handler, timer = self._before
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, handler)
+            signal.setitimer(signal.ITIMER_REAL, *timer)
+
+    def note(self, elapsed: Elapsed) -> None:
+        self._slices += 1
+
+    def _sample(self, _signal: int, frame: FrameType | None) -> None:
+        now = self._read_ns()
+        if stack := _stack(frame):
+            self._found[stack] += now - self._last_ns
+        self._last_ns = now
+
+    def facts(self, calls: int) -> dict[str, Any]:
+        number = max(1, self._slices * calls)
+        return {
+            "stacks": [
+                [[list(name) for name in stack], ns / number] for stack, ns in self._found.items()
+            ]
+        }
+
+
+def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
+    """From the measured function down; empty where the sample hit this package."""
+    names: list[tuple[str, str]] = []
+    while frame is not None and len(names) < DEEPEST:
+        file = frame.f_code.co_filename
+        if is_own(file):
+            break
+        names.append((file, frame.f_code.co_qualname))
+        frame = frame.f_back
+    return tuple(reversed(names))
+
+
+# Time by line of one function, the functions it calls included.
+#
+# Every line of it costs an event, about as much as a short line itself: shares are to be compared
+# between the sides, not with other functions.
+
+
+class LineWatch:
+    """Traces the frames of one function and no other."""
+
+    def __init__(self, wanted: str, read_ns: Callable[[], int]) -> None:
+        self._file, _, self._name = wanted.rpartition(":")
+        self._read_ns = read_ns
+        self._code: CodeType | None = None
+        self._cost: dict[int, list[float]] = {}  # by line: hits, ns
+        self._line: dict[FrameType, tuple[int, int]] = {}  # running now, since
+        self._slices = 0
+
+    def start(self) -> None:
+        sys.settrace(self._called)
+
+    def stop(self) -> None:
+        sys.settrace(None)
+        self._line.clear()
+
+    def note(self, elapsed: Elapsed) -> None:
+        self._slices += 1
+
+    def facts(self, calls: int) -> dict[str, Any]:
+        number = max(1, calls * self._slices)
+        return {"line_profile": None if self._code is None else self._of(self._code, number)}
+
+    def _of(self, code: CodeType, number: int) -> dict[str, Any]:
+        try:
+            source, first = inspect.getsourcelines(code)
+        except OSError:
+            source, first = [], code.co_firstlineno
+        return {
+            "first": first,
+            "source": [line.rstrip() for line in source],
+            "lines": {n: [hits / number, ns / number] for n, (hits, ns) in self._cost.items()},
+        }
+
+    def _called(self, frame: FrameType, event: str, _arg: object) -> Any:
+        code = frame.f_code
+        if code is not self._code and not (self._code is None and self._is_wanted(code)):
+            return None
+        self._code = code
+        return self._traced
+
+    def _is_wanted(self, code: CodeType) -> bool:
+        name = code.co_qualname
+        return (name == self._name or name.endswith(f".{self._name}")) and (
+            not self._file or code.co_filename.endswith(self._file)
+        )
+
+    def _traced(self, frame: FrameType, event: str, _arg: object) -> Any:
+        now = self._read_ns()
+        if (before := self._line.pop(frame, None)) is not None:
+            line, since = before
+            cost = self._cost.setdefault(line, [0.0, 0.0])
+            cost[0] += 1
+            cost[1] += now - since
+        if event == "line":
+            self._line[frame] = (frame.f_lineno, self._read_ns())
+        return self._traced
+
+
+# Operators of torch, as its own profiler counts them: below Python, and on every device.
+
+
+US = 1_000
+"""What its times are in, in ns."""
+
+
+class OperatorWatch:
+    """Of slices of tests that have imported torch, which is not done here."""
+
+    def __init__(self, profiler: Any) -> None:
+        """`profiler` is the module `torch.profiler`."""
+        self._profiler = profiler
+        self._profile: Any = None
+        self._calls: dict[str, int] = defaultdict(int)
+        self._ns: dict[str, float] = defaultdict(float)
+        self._slices = 0
+
+    def start(self) -> None:
+        self._profile = self._profiler.profile()
+        self._profile.start()
+
+    def stop(self) -> None:
+        self._profile.stop()
+
+    def note(self, elapsed: Elapsed) -> None:
+        self._slices += 1
+        for event in self._profile.key_averages():
+            if not event.key.startswith("["):  # such as [memory], which is no operator
+                # Since torch 2.4; before, a device was always CUDA.
+                on_device = getattr(event, "self_device_time_total", 0.0)
+                self._calls[event.key] += event.count
+                self._ns[event.key] += (event.self_cpu_time_total + on_device) * US
+
+    def facts(self, calls: int) -> dict[str, Any]:
+        number = max(1, self._slices * calls)
+        return {
+            "operators": [
+                [name, count / number, self._ns[name] / number]
+                for name, count in self._calls.items()
+            ]
+        }
+
+
+def operator_watches() -> tuple[OperatorWatch, ...]:
+    """None where there is nothing of torch to watch."""
+    profiler = getattr(sys.modules.get("torch"), "profiler", None)
+    return (OperatorWatch(profiler),) if hasattr(profiler, "profile") else ()

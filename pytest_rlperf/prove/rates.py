@@ -1,0 +1,169 @@
+"""From verdicts on known changes to rates: how often the gate is wrong, and how often it sees."""
+
+import json
+import math
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from dataclasses import asdict, fields
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean, stdev
+from types import NoneType
+from typing import Any, TypeVar
+
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.files import (
+    NUMBER,
+    Shape,
+    append_lines,
+    check_schema,
+    check_shape,
+    misfits,
+    read_lines,
+    refuse,
+)
+from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.result import Figures, Trial
+from pytest_rlperf.stats.proportions import rate_of
+from pytest_rlperf.trees.cache import digest
+
+Key = TypeVar("Key", bound=Hashable)
+
+CLEAR_TIMES = 2
+"""A change of twice the threshold lies as far above it as no change lies below."""
+
+
+class Expectation(StrEnum):
+    """How often a change should be called slower."""
+
+    NEVER = "never"  # unchanged code
+    HARDLY = "hardly"  # less than the threshold
+    AT_LIMIT = "at_limit"  # exactly the threshold, which is allowed: hardly ever
+    OFTEN = "often"  # above it
+    ALWAYS = "always"  # far above it
+
+
+def expectation(injected: float, threshold: float) -> Expectation:
+    if injected == 0:
+        return Expectation.NEVER
+    if math.isclose(injected, threshold):
+        return Expectation.AT_LIMIT
+    if injected < threshold:
+        return Expectation.HARDLY
+    clear = CLEAR_TIMES * threshold
+    far = injected > clear or math.isclose(injected, clear)
+    return Expectation.ALWAYS if far else Expectation.OFTEN
+
+
+def by_case(trials: Iterable[Trial]) -> tuple[Figures, ...]:
+    """By change and threshold, the smallest change first."""
+    groups = _grouped(trials, lambda trial: (trial.injected, trial.threshold))
+    return tuple(_figures(groups[key]) for key in sorted(groups))
+
+
+def by_test(trials: Iterable[Trial]) -> dict[str, tuple[Figures, ...]]:
+    groups = _grouped(trials, lambda trial: trial.nodeid)
+    return {nodeid: by_case(groups[nodeid]) for nodeid in sorted(groups)}
+
+
+def false_alarms(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    return tuple(t for t in trials if not t.injected and t.outcome is Outcome.REGRESSED)
+
+
+def missed(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    """What should be called every time and was not."""
+    return tuple(
+        t
+        for t in trials
+        if expectation(t.injected, t.threshold) is Expectation.ALWAYS
+        and t.outcome is not Outcome.REGRESSED
+    )
+
+
+def _grouped(trials: Iterable[Trial], key: Callable[[Trial], Key]) -> dict[Key, list[Trial]]:
+    groups: dict[Key, list[Trial]] = {}
+    for trial in trials:
+        groups.setdefault(key(trial), []).append(trial)
+    return groups
+
+
+def _figures(trials: Sequence[Trial]) -> Figures:
+    first, n = trials[0], len(trials)
+    outcomes = [trial.outcome for trial in trials]
+    changes = [trial.interval.change for trial in trials]
+    return Figures(
+        injected=first.injected,
+        threshold=first.threshold,
+        slower=rate_of(outcomes.count(Outcome.REGRESSED), n),
+        faster=outcomes.count(Outcome.IMPROVED),
+        inconclusive=outcomes.count(Outcome.INCONCLUSIVE),
+        covered=rate_of(sum(map(_covers, trials)), n),
+        mean_change=fmean(changes),
+        sd_change=stdev(changes) if n > 1 else None,
+        mean_seconds=fmean(trial.seconds for trial in trials),
+    )
+
+
+def _covers(trial: Trial) -> bool:
+    return trial.interval.low <= trial.injected <= trial.interval.high
+
+
+# The verdicts of `--rlperf-prove` in the cache folder: a file for each project, a line each.
+
+
+SCHEMA = 1
+"""Of a line. 1: first version."""
+SHAPE: Shape = {
+    **dict.fromkeys(("nodeid", "source_hash", "outcome", "created"), (str,)),
+    **dict.fromkeys(("injected", "threshold", "blocks", "seconds"), NUMBER),
+    "interval": (dict,),
+    "commit": (str, NoneType),
+    "dirty": (bool,),
+    "facts": (dict,),
+}
+INTERVAL: Shape = dict.fromkeys(("change", "low", "high"), NUMBER)
+ANEW = "delete it to begin anew"
+
+
+def proof_file(cache: Path, root: Path) -> Path:
+    """Of the project with this root."""
+    return cache / "proofs" / f"{digest(str(root))}.jsonl"
+
+
+def append(path: Path, trials: Iterable[Trial]) -> None:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        append_lines(path, map(_line, trials))
+    except OSError as error:
+        raise UsageError(
+            f"the verdicts cannot be written to {path} ({error.strerror}); set RLPERF_CACHE to a "
+            "folder that you may write to."
+        ) from error
+
+
+def read(path: Path) -> list[Trial]:
+    return [_trial(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
+
+
+def _line(trial: Trial) -> str:
+    return json.dumps({"schema": SCHEMA, **asdict(trial)}, allow_nan=False)
+
+
+def _trial(path: Path, number: int, line: str) -> Trial:
+    try:
+        data = json.loads(line)
+    except ValueError as error:
+        refuse(path, f"is damaged in line {number} ({error})", ANEW)
+    check_shape(path, _damages(data, f"line {number}"), ANEW)
+    check_schema(path, data, SCHEMA, ANEW)
+    known = {each.name: data[each.name] for each in fields(Trial)}
+    interval = Interval(**{name: data["interval"][name] for name in INTERVAL})
+    return Trial(**{**known, "outcome": Outcome(data["outcome"]), "interval": interval})
+
+
+def _damages(data: Any, where: str) -> Iterator[str]:
+    yield from misfits(data, {"schema": (int,)}, where)
+    if data["schema"] == SCHEMA:
+        yield from misfits(data, SHAPE, where)
+        yield from misfits(data["interval"], INTERVAL, f"{where}.interval")
+        if data["outcome"] not in set(Outcome):
+            yield f"{where}.outcome"

@@ -1,0 +1,190 @@
+"""The proof of the gate as text and as data."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import Figures, Goal, Proof, Rate, Trial
+from pytest_rlperf.prove.rates import Expectation, expectation
+from pytest_rlperf.report.text import WORDS, aligned, render_interval
+
+FALSE_ALARM = "FALSE ALARM"
+EXPECTED = {
+    Expectation.NEVER: "none",
+    Expectation.HARDLY: "hardly any: less than allowed",
+    Expectation.AT_LIMIT: "hardly any: just what is allowed",
+    Expectation.OFTEN: "some: more than allowed",
+    Expectation.ALWAYS: "all: at least twice what is allowed",
+}
+AT_LIMIT = (
+    "A change of just what is allowed is no regression, and lies too close to one to be told from "
+    "it: there, unchanged and inconclusive are right."
+)
+COUNTED = (
+    "counted: all verdicts on these tests, as they are written now, with their thresholds, by this "
+    "version of the plugin on this machine"
+)
+NAMED = 5
+"""Single verdicts that are shown; more are counted."""
+
+
+def render_change(injected: float) -> str:
+    return format_percent(injected) if injected else "unchanged"
+
+
+def render_proof_summary(proof: Proof) -> str:
+    verdicts = "1 verdict" if proof.verdicts == 1 else f"{proof.verdicts} verdicts"
+    return f"proof of the gate, {verdicts}, {proof.added} of them new"
+
+
+def render_proof(proof: Proof) -> list[str]:
+    """The table, what stands out in it, and what it rests on."""
+    told = [*_alarms(proof.false_alarms), *_missed(proof.missed), *_uncounted(proof)]
+    table = render_proof_table(proof)
+    return [*table, *([""] if table else []), *told, *_basis(proof)]
+
+
+def render_proof_table(proof: Proof) -> list[str]:
+    """One line a change and threshold; nothing where there is no verdict."""
+    if not proof.cases:
+        return []
+    head = [
+        "change",
+        "allowed",
+        "n",
+        "called slower",
+        "called faster",
+        "inconclusive",
+        "interval holds it",
+        "read as, mean ± sd",
+        "s a verdict",
+        "should be called slower",
+    ]
+    return aligned([head, *map(_row, proof.cases)])
+
+
+def _row(found: Figures) -> list[str]:
+    return [
+        render_change(found.injected),
+        format_percent(found.threshold),
+        str(found.n),
+        _rate(found.slower),
+        str(found.faster or ""),
+        str(found.inconclusive),
+        _rate(found.covered),
+        _spread(found),
+        f"{found.mean_seconds:.1f}",
+        EXPECTED[expectation(found.injected, found.threshold)],
+    ]
+
+
+def _rate(rate: Rate) -> str:
+    """ "2 of 100 (0.243 to 7.04 %)"."""
+    return f"{rate.hits} of {rate.n} ({100 * rate.low:.3g} to {100 * rate.high:.3g} %)"
+
+
+def _spread(found: Figures) -> str:
+    sd = "" if found.sd_change is None else f" ± {100 * found.sd_change:.2f}"
+    return f"{100 * found.mean_change:+.2f}{sd} %"
+
+
+def _alarms(trials: Sequence[Trial]) -> Iterator[str]:
+    for trial in trials[:NAMED]:
+        yield f"{FALSE_ALARM}: {trial.nodeid}: unchanged code read as {_reading(trial)}"
+    yield from _more(trials, FALSE_ALARM)
+
+
+def _missed(trials: Sequence[Trial]) -> Iterator[str]:
+    for trial in trials[:NAMED]:
+        change, word = render_change(trial.injected), WORDS[trial.outcome]
+        yield f"missed: {trial.nodeid}: {change} read as {_reading(trial)}, {word}"
+    yield from _more(trials, "missed")
+
+
+def _more(trials: Sequence[Trial], word: str) -> Iterator[str]:
+    if len(trials) > NAMED:
+        yield f"{word}: {len(trials) - NAMED} more"
+
+
+def _reading(trial: Trial) -> str:
+    interval = render_interval(trial.interval)
+    return f"{format_percent(trial.interval.change)} {interval} on {trial.created}"
+
+
+def _uncounted(proof: Proof) -> Iterator[str]:
+    return (f"{nodeid}: no verdict: {why}" for nodeid, why in proof.uncounted.items())
+
+
+def _basis(proof: Proof) -> Iterator[str]:
+    expected = {expectation(found.injected, found.threshold) for found in proof.cases}
+    if Expectation.AT_LIMIT in expected:
+        yield AT_LIMIT
+    yield f"verdicts: {', '.join(map(_goal, proof.goals))}; {_what_next(proof.goals)}"
+    others = f"; {proof.left_out} others are left out" if proof.left_out else ""
+    yield f"{COUNTED}{others}."
+    yield f"kept in {proof.file}"
+
+
+def _goal(goal: Goal) -> str:
+    return f"{goal.done} of {goal.wanted} {'at ' if goal.injected else ''}" + render_change(
+        goal.injected
+    )
+
+
+def _what_next(goals: Sequence[Goal]) -> str:
+    if all(goal.done >= goal.wanted for goal in goals):
+        return "that is all that was wanted."
+    return "run it again to go on."
+
+
+# -- as data ------------------------------------------------------------------------------------
+
+
+def proof_as_dict(proof: Proof) -> dict[str, Any]:
+    """The section of the result; shares and changes are fractions."""
+    return {
+        "cases": [_figures(found) for found in proof.cases],
+        "tests": {n: [_figures(f) for f in found] for n, found in proof.tests.items()},
+        "goals": [
+            {"injected": goal.injected, "done": goal.done, "wanted": goal.wanted}
+            for goal in proof.goals
+        ],
+        "false_alarms": [_trial(trial) for trial in proof.false_alarms],
+        "missed": [_trial(trial) for trial in proof.missed],
+        "uncounted": dict(proof.uncounted),
+        "added": proof.added,
+        "left_out": proof.left_out,
+    }
+
+
+def _figures(found: Figures) -> dict[str, Any]:
+    return {
+        "injected": found.injected,
+        "threshold": found.threshold,
+        "expected": expectation(found.injected, found.threshold).value,
+        "n": found.n,
+        "slower": found.slower.hits,
+        "slower_low": found.slower.low,
+        "slower_high": found.slower.high,
+        "faster": found.faster,
+        "inconclusive": found.inconclusive,
+        "covered": found.covered.hits,
+        "covered_low": found.covered.low,
+        "covered_high": found.covered.high,
+        "mean_change": found.mean_change,
+        "sd_change": found.sd_change,
+        "mean_seconds": found.mean_seconds,
+    }
+
+
+def _trial(trial: Trial) -> dict[str, Any]:
+    return {
+        "nodeid": trial.nodeid,
+        "injected": trial.injected,
+        "outcome": trial.outcome.value,
+        "change": trial.interval.change,
+        "low": trial.interval.low,
+        "high": trial.interval.high,
+        "blocks": trial.blocks,
+        "created": trial.created,
+    }

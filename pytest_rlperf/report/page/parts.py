@@ -1,0 +1,409 @@
+"""What fails a test whose own verdicts are all right: KPI alerts and lost efficiency."""
+
+import base64
+import math
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_rlperf.history.records import History, Trend
+from pytest_rlperf.history.report import (
+    FLAKIEST,
+    flaky_rows,
+    render_findings,
+    render_recent,
+    trend_notes,
+    trend_rows,
+)
+from pytest_rlperf.memory.report import (
+    memory_remarks,
+    memory_rows,
+    render_label,
+    render_memory_evidence,
+)
+from pytest_rlperf.memory.report import render_interval_of as memory_interval
+from pytest_rlperf.metrics.within_run import phase_rows, render_moved
+from pytest_rlperf.model.block import Drift
+from pytest_rlperf.model.memory import MemoryResult
+from pytest_rlperf.model.metric import COMPARED, ExtraMetric, Outcome, Verdict
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.mpi.report import render_ranks
+from pytest_rlperf.mpi.scaling import render_efficiency_lost
+from pytest_rlperf.profile.report import (
+    line_rows,
+    render_cause,
+    render_lines_title,
+    render_operator,
+    render_profile,
+)
+from pytest_rlperf.report.headline import worst_first
+from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_alerts
+from pytest_rlperf.report.metrics import extra_remarks, extra_rows, render_change
+from pytest_rlperf.report.metrics import render_interval_of as extra_interval
+from pytest_rlperf.report.page.axes import BYTES, PLAIN, SECONDS, TIME
+from pytest_rlperf.report.page.charts import (
+    Curve,
+    IntervalRow,
+    commits_chart,
+    curves_chart,
+    interval_chart,
+    sides_chart,
+)
+from pytest_rlperf.report.page.markup import (
+    Child,
+    Markup,
+    anchor,
+    bullets,
+    element,
+    facts,
+    table,
+    titled,
+    together,
+)
+from pytest_rlperf.report.terminal import remarks, render_how, render_witnesses, time_rows
+from pytest_rlperf.report.text import WORDS, render_interval
+
+FAILING = (Outcome.REGRESSED, Outcome.FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Alarm:
+    name: str  # for the line of the test
+    text: str
+
+
+def alarms(test: TestResult, run: RunResult) -> Iterator[Alarm]:
+    for text in render_kpi_alerts(run, test.nodeid):
+        yield Alarm("KPI alert", text)
+    for text in render_efficiency_lost(run, test.nodeid):
+        yield Alarm("efficiency lost", text)
+
+
+def fails(test: TestResult, run: RunResult) -> bool:
+    return test.outcome in FAILING or any(alarms(test, run))
+
+
+# All that was judged of a test, as one list.
+
+
+TIME_METRIC = "time"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A metric as a line of the list shows it."""
+
+    name: str
+    verdict: Verdict
+    change: str  # empty: nothing was compared
+    interval: str
+
+
+def judged_metrics(test: TestResult) -> Iterator[Judged]:
+    """Time first."""
+    v = test.verdict
+    if test.timed or test.memory is None:
+        yield Judged(TIME_METRIC, v, _percent(v), render_interval(v.interval) if v.interval else "")
+    for found in test.memory.metrics if test.memory else ():
+        yield Judged(
+            found.metric.name, found.verdict, _percent(found.verdict), memory_interval(found)
+        )
+    for extra in test.extras:
+        yield Judged(extra.name, extra.verdict, render_change(extra), extra_interval(extra))
+
+
+def decisive(test: TestResult) -> Judged | None:
+    """What decided how the test ended, and how bad it is; None: nothing was judged."""
+    fitting = [each for each in judged_metrics(test) if each.verdict.outcome is test.outcome]
+    worst = [each for each in fitting if each.verdict.severity is test.severity]
+    return next(iter((*worst, *fitting)), None)
+
+
+def _percent(verdict: Verdict) -> str:
+    return format_percent(verdict.interval.change) if verdict.interval else ""
+
+
+# Flame graphs in the page: as pictures while there is room, and as links.
+
+
+ROOM_BYTES = 1_000_000
+"""For all graphs of a page together; of the rest there are links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flame:
+    link: str
+    picture: str | None  # as an address that holds its own data; None: there was no room
+
+
+def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
+    """By node id, the worst test first; a graph that is no longer there is left out."""
+    found: dict[str, Flame] = {}
+    room = ROOM_BYTES
+    for test in sorted(run.tests, key=worst_first):
+        graph = test.explanation.graph if test.explanation else None
+        if graph is None or not graph.is_file():
+            continue
+        content = graph.read_bytes()
+        fits = len(content) <= room
+        room -= len(content) if fits else 0
+        # Slashes on Windows too: this is an address.
+        link = Path(os.path.relpath(graph, folder)).as_posix()
+        found[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
+    return found
+
+
+def address_of(content: bytes, kind: str) -> str:
+    """Of a picture: it holds its own data."""
+    return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
+
+
+# What a card says of the cause: the functions, lines and sources that a change is put down to.
+
+
+def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
+    found = test.explanation
+    if found is None:
+        return None
+    lines = found.lines
+    return titled(
+        4,
+        "Why",
+        bullets(
+            [
+                *map(render_cause, found.causes),
+                *map(render_operator, found.operators),
+                *(line.strip() for line in render_moved(test)),
+            ]
+        ),
+        element("p", render_profile(found), class_="aside"),
+        None if lines is None else table(line_rows(lines), render_lines_title(lines)),
+        _flame(flame),
+    )
+
+
+def _flame(flame: Flame | None) -> Markup | None:
+    if flame is None:
+        return None
+    link = element("p", element("a", "Flame graph as a file of its own", href=flame.link))
+    if flame.picture is None:
+        return link
+    picture = element(
+        "img", src=flame.picture, alt="Flame graph: width is head's time", loading="lazy"
+    )
+    wide = element(
+        "div", picture, class_="wide flame", tabindex="0", role="group", aria_label="Flame graph"
+    )
+    return element("details", element("summary", "Flame graph"), wide, link)
+
+
+# What a card says of the memory of its test.
+
+
+LEAST_POINTS = 2
+
+
+def memory_part(test: TestResult) -> Markup | None:
+    memory = test.memory
+    if memory is None:
+        return None
+    return titled(
+        4,
+        "Memory",
+        table(memory_rows([test]), "Memory of the processes", last=False),
+        bullets([*memory_remarks(test), *_labels(memory)]),
+        element("div", list(_memory_charts(memory)), class_="charts"),
+        bullets(render_memory_evidence(memory)),
+    )
+
+
+def _labels(memory: MemoryResult) -> Iterator[str]:
+    for found in memory.metrics:
+        if label := render_label(found, memory.head):
+            yield f"{found.metric.name}: {label}"
+
+
+def _memory_charts(memory: MemoryResult) -> Iterator[Markup]:
+    peak = memory.metric("peak_rss")
+    if peak is not None:
+        yield sides_chart("Peak, process by process", peak.head, peak.base, BYTES)
+    sides = {"base": memory.base, "head": memory.head}
+    curves = [
+        Curve(name, name, side.curve)
+        for name, side in sides.items()
+        if side is not None and len(side.curve) >= LEAST_POINTS
+    ]
+    if curves:
+        yield curves_chart("Memory over time", curves, SECONDS, BYTES)
+
+
+# What a card says of the time of its test, and how to see it again.
+
+
+def failure_part(test: TestResult) -> Markup | None:
+    """Of a test that failed or was skipped."""
+    if test.failure is None:
+        return None if test.skipped is None else element("p", f"skipped: {test.skipped}")
+    printed = [
+        element("details", element("summary", title), element("pre", text))
+        for title, text in test.failure.sections
+    ]
+    return together(element("pre", test.failure.text), printed)
+
+
+def time_part(test: TestResult, run: RunResult) -> Markup:
+    return together(
+        [element("p", reason, class_="reason") for reason in _reasons(test)],
+        [element("p", alarm.text, class_="reason alarm") for alarm in alarms(test, run)],
+        _numbers(test, run) if test.timed else None,
+        element("div", list(_time_charts(test)), class_=f"charts {test.verdict.outcome.value}"),
+        bullets(_said(test)),
+    )
+
+
+def tables_part(test: TestResult, run: RunResult) -> Markup:
+    own = [kpi for kpi in run.kpis if kpi.nodeid == test.nodeid]
+    return together(
+        table(extra_rows([test]), "Sizes and starts", last=False),
+        table(phase_rows([test], run.against), "Phases", last=False),
+        table(kpi_rows(own), "KPIs", last=False),
+        bullets(kpi_remarks(own)),
+    )
+
+
+def _reasons(test: TestResult) -> Iterator[str]:
+    """Of what decided how the test ended."""
+    if test.failure is not None or test.skipped is not None:
+        return
+    for metric in judged_metrics(test):
+        if metric.verdict.outcome is test.outcome:
+            v = metric.verdict
+            label = f" ({v.label})" if v.label else ""
+            yield (
+                f"{v.reason}{label}" if metric.name == TIME_METRIC else f"{metric.name}: {v.reason}"
+            )
+
+
+def _numbers(test: TestResult, run: RunResult) -> Markup | None:
+    title, row = time_rows([test], run.against)
+    # The outcome and the name stand in the line above.
+    return facts(list(zip(title, row, strict=True))[1:-1])
+
+
+def _said(test: TestResult) -> Iterator[str]:
+    """What numbers and reason do not show."""
+    told = f"{WORDS[test.verdict.outcome]}: {test.verdict.reason}"
+    yield from (said for said in remarks(test) if not said.startswith(told))
+    yield from extra_remarks(test)
+
+
+def _time_charts(test: TestResult) -> Iterator[Markup]:
+    v = test.verdict
+    if test.timed and v.interval is not None:
+        changes = [math.expm1(ratio) for ratio in test.log_ratios]
+        allowed = v.threshold if v.outcome in COMPARED else None
+        title = "Change of time: 95 % interval, and the blocks below it"
+        if allowed is not None:
+            title += "; shaded: more than allowed"
+        yield interval_chart(title, [IntervalRow(v.interval)], threshold=allowed, blocks=changes)
+    if test.blocks:
+        head = [block.head.call_ns for block in test.blocks]
+        base = [block.base.call_ns for block in test.blocks if block.base is not None]
+        yield sides_chart("Time a call, block by block", head, base, TIME, met=True)
+    if test.drift is not None and any(side.matters for side in test.drift.sides.values()):
+        yield _drift_chart(test.drift)
+    yield from (_sizes_chart(extra) for extra in test.extras if extra.head_ns)
+
+
+def _drift_chart(drift: Drift) -> Markup:
+    rows = [IntervalRow(side.change, name, name) for name, side in drift.sides.items()]
+    return interval_chart(f"From the first to the last of {drift.slices} slices of a block", rows)
+
+
+def _sizes_chart(extra: ExtraMetric) -> Markup:
+    sides = {"base": extra.base_ns, "head": extra.head_ns}
+    curves = [
+        Curve(name, name, list(zip(extra.sizes, times, strict=True)))
+        for name, times in sides.items()
+        if times
+    ]
+    title = "Time a call over the size, both on logarithmic scales"
+    return curves_chart(title, curves, PLAIN, TIME, log=True, measured=True)
+
+
+def witness_part(test: TestResult) -> Markup | None:
+    if not test.blocks:
+        return None
+    worked = ", ".join(f"{name} {value:g}" for name, value in test.blocks[-1].head.work.items())
+    about = ", ".join(f"{name}: {value}" for name, value in test.spec.metadata.items())
+    found = [
+        ("measured", render_how(test) if test.plan else None),
+        ("witnesses", render_witnesses(test)),
+        ("ranks", render_ranks(test)),
+        ("work of a call", worked),
+        ("metadata", about),
+    ]
+    return titled(4, "How it was measured", facts(found))
+
+
+def repeat_part(test: TestResult) -> Markup | None:
+    if not test.repeat_command:
+        return None
+    command = element("code", test.repeat_command)
+    # Shown by the script, without which it would do nothing.
+    button = element("button", "Copy", type="button", class_="copy", hidden=True)
+    link = element("a", "Link to this test", href=f"#{anchor(test.nodeid)}")
+    return titled(
+        4,
+        "Repeat",
+        element("div", element("pre", command), button, class_="command"),
+        element("p", link, class_="aside"),
+    )
+
+
+# What the history says of the tests of this run: findings, charts, and a table of all.
+
+
+DRAWN = 24
+"""Charts: those with a finding first. The table has a line for every test."""
+ABOUT = "By commit, oldest first; up is worse. Dashed: a change. Red: creep, and runs that failed."
+
+
+def trend_part(run: RunResult, history: History) -> Iterator[Child]:
+    """Of tests that are no part of this run nothing is told: the page has no place for them."""
+    known = {test.nodeid for test in run.tests}
+    trends = [trend for trend in history.trends if trend.nodeid in known]
+    flaky = [test for test in history.flaky if test.nodeid in known]
+    if not trends:
+        return
+    yield bullets(render_findings(trends))
+    yield _trend_charts(trends)
+    # The first column is drawn with letters: charts show it, and a screen reader would spell it.
+    rows = [row[1:] for row in trend_rows(trends)]
+    yield table(rows, "All tests of this run in the history")
+    yield table(flaky_rows(flaky), FLAKIEST.capitalize())
+    yield bullets([*trend_notes(trends), *history.troubles])
+
+
+def _trend_charts(trends: Sequence[Trend]) -> Markup | None:
+    """One point is no course."""
+    found = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
+    charts = [commits_chart(_title(trend), trend) for trend in found[:DRAWN]]
+    if not charts:
+        return None
+    left = len(found) - len(charts)
+    more = f" {left} more are in the table only." if left else ""
+    about = element("p", ABOUT + more, class_="aside")
+    return titled(3, "Charts", about, element("div", charts, class_="charts"))
+
+
+def _interest(trend: Trend) -> tuple[bool, bool, float]:
+    """Those with creep first, then with changes, then by how much the last points differ."""
+    recent = 0.0 if trend.recent is None else abs(trend.recent.change)
+    return trend.creep is None, not trend.changes, -recent
+
+
+def _title(trend: Trend) -> str:
+    return f"{trend.nodeid}, {trend.metric}: last 3 against earlier {render_recent(trend)}"

@@ -1,0 +1,133 @@
+"""What tables write of outcomes and times."""
+
+import html
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.quantity import format_percent
+
+WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
+WORDS[Outcome.REGRESSED] = "REGRESSED"
+DETECTS = "the smallest slowdown that this run would have called a regression."
+
+
+def time_title(against: str | None) -> str:
+    """Above a column of times; None: there is one side only."""
+    return "time a call" if against is None else "base → head"
+
+
+# Intervals as text.
+
+
+def render_interval(interval: Interval) -> str:
+    """ "[+1.2, +3.4 %]"."""
+    return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
+
+
+# Tables of plain text.
+
+
+Rows = list[list[str]]
+"""Titles and rows of a table; nothing at all where there is no row."""
+
+
+def filled(rows: Sequence[Sequence[str]], first: bool = False) -> Rows:
+    """Without the columns in which nothing stands; `first`: the first one stays all the same."""
+    if not rows:
+        return []
+    keep = [c for c in range(len(rows[0])) if (first and c == 0) or any(r[c] for r in rows[1:])]
+    return [[row[c] for c in keep] for row in rows]
+
+
+def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Columns as wide as their widest cell; the last one as it is; empty columns dropped."""
+    shown = filled(rows, first=True)
+    widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
+    lines = []
+    for row in shown:
+        cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
+        lines.append("  ".join([*cells, row[-1]]).rstrip())
+    return lines
+
+
+# The facts about machine and libraries, as a reader wants them.
+
+
+def fact_rows(fingerprint: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Name and text; what is not known is left out."""
+    for name, value in fingerprint.items():
+        if name != "threads" and value not in (None, [], {}):
+            yield name.replace("_", " "), _fact(value)
+
+
+def _fact(value: object) -> str:
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {item}" for key, item in value.items())
+    return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
+
+
+# Foreign text in Markdown and HTML, shown as it is.
+#
+# A node id holds whatever a parameter was called. Inside a code span nothing has a meaning but
+# backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
+# that hold either are written in HTML, each odd character as a number, which holds everywhere.
+
+
+CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
+"""What may stand between two backticks, in a table too."""
+ODD = re.compile(r"[^A-Za-z0-9 -]")
+"""Dots, slashes and colons too: GitHub makes links of addresses."""
+SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
+LINKED = re.compile(r"[@#]|:(?=//)|www(?=\.)", re.IGNORECASE)
+"""What GitHub makes a mention or a link of, with whatever follows; a space of no width keeps it."""
+
+
+def code(text: str) -> str:
+    """Text in the face of code, in running text and in tables."""
+    if CODE_SPAN.fullmatch(text):
+        return f"`{text}`"
+    return f"<code>{ODD.sub(lambda found: f'&#{ord(found[0])};', text)}</code>"
+
+
+def html_code(text: str) -> str:
+    """The same where no Markdown is read, as in a `<summary>`."""
+    escaped = html.escape(text, quote=False).replace("\n", "&#10;")
+    return f"<code>{escaped}</code>"
+
+
+def plain(text: str) -> str:
+    """Running text on one line; GitHub makes neither emphasis, links nor mentions of it."""
+    escaped = SPECIAL.sub(_escaped, " ".join(text.split()))
+    return LINKED.sub(lambda found: f"{found[0]}&#8203;", escaped)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return html.escape(found[0]) if found[0] in "<>&" else f"\\{found[0]}"
+
+
+def fenced(text: str, language: str = "") -> str:
+    """A block of code, fenced by more backticks than it holds."""
+    longest = max(map(len, re.findall("`+", text)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}{language}\n{text}\n{fence}"
+
+
+def encodable(text: str) -> str:
+    """Names of files may hold bytes that are no UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
+"""What HTML and XML cannot hold, however it is written."""
+
+
+def printable(text: str) -> str:
+    """With all that no document can hold written as Python would."""
+    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", encodable(text))
+
+
+def html_text(text: str) -> str:
+    """Text in an element, or in an attribute between quotes."""
+    return html.escape(printable(text))

@@ -1,0 +1,1 @@
+"""`rlperf scale`: what measured MPI jobs say of more nodes."""

@@ -1,0 +1,323 @@
+"""Measured MPI jobs, the terms that explain their time, and what these say of more nodes."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean
+from types import NoneType
+from typing import Any, Self
+
+from pytest_rlperf.files import NUMBER, Shape, check_shape, misfits, read_json, refuse
+from pytest_rlperf.model.spec import Scaling
+from pytest_rlperf.report.result_file import read_result
+
+
+class Part(StrEnum):
+    """Where the time of a job goes."""
+
+    COMPUTING = "computing"
+    WAITING = "waiting"  # for the slowest rank
+    LATENCY = "latency"  # of messages, however short
+    BANDWIDTH = "bandwidth"  # time that grows with the bytes
+
+
+LOSSES = (Part.WAITING, Part.LATENCY, Part.BANDWIDTH)
+
+
+class Collective(StrEnum):
+    """How all ranks get what each of them has to say."""
+
+    ALLGATHERV = "allgatherv"  # all of it: its sizes first, then itself, by recursive doubling
+    RING = "ring"  # all of it: its sizes first, then itself from neighbour to neighbour
+    ALLREDUCE = "allreduce"  # only the sum: reduce-scatter, then allgather
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredJob:
+    """One training over MPI, as its JSON tells it."""
+
+    name: str  # of its file, or of the test
+    workload: str  # jobs of one workload compute equally fast
+    ranks: int
+    steps: int  # of all ranks together
+    seconds: float
+    sync_seconds: float  # of these: exchanging, and waiting for others to do so
+    bytes_sent: int  # by all ranks together; what goes to three others counts three times
+    syncs: int  # times that all ranks met
+
+    @property
+    def steps_of_rank(self) -> float:
+        return self.steps / self.ranks
+
+    @property
+    def computing_s(self) -> float:
+        return self.seconds - self.sync_seconds
+
+    @property
+    def period(self) -> float:
+        """Steps of a rank between two synchronisations; for a job that exchanged."""
+        return self.steps_of_rank / self.syncs
+
+    @property
+    def sent_a_sync(self) -> float:
+        """Bytes of one rank, to all others; for a job that exchanged."""
+        return self.bytes_sent / self.ranks / self.syncs
+
+    @property
+    def exchanged(self) -> bool:
+        return self.ranks > 1
+
+    @property
+    def contradiction(self) -> str | None:
+        """Between its own figures; None: there is none."""
+        if self.sync_seconds >= self.seconds:
+            return f"synchronised for {self.sync_seconds:g} of {self.seconds:g} s"
+        if self.exchanged and not (self.syncs and self.bytes_sent and self.sync_seconds):
+            return (
+                f"has {self.ranks} ranks, {self.syncs} synchronisations, {self.bytes_sent} bytes "
+                f"sent and {self.sync_seconds:g} s for it"
+            )
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Network:
+    """What an exchange costs beyond the computing that it can hide behind."""
+
+    latency_s: float  # a message
+    byte_s: float  # a byte
+    overlap: float = 0.0  # share of the computing between two exchanges that hides this one
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """All that the time of a job is made of."""
+
+    step_s: float  # computing a step on one rank
+    waiting: float  # share of computing, for the slower of two ranks
+    networks: tuple[Network, ...]  # one after the other
+
+
+@dataclass(frozen=True, slots=True)
+class Fitted:
+    value: float
+    low: float | None = None  # of the 95 % interval; None: too few jobs for one
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """The model beside a job that was measured."""
+
+    job: MeasuredJob
+    error: float  # modelled time over measured time, less 1
+    left_out: float | None  # the same from all other jobs; None: they do not tell all terms
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """Computing and latency by workload: packing its table is part of the latter."""
+
+    collective: Collective
+    step_s: Mapping[str, Fitted]
+    latency_s: Mapping[str, Fitted]
+    byte_s: Fitted
+    waiting: Fitted
+    jobs: tuple[Checked, ...]
+
+    def network(self, workload: str) -> Network:
+        """As the jobs had it: what they overlapped is not seen, and so not counted."""
+        return Network(self.latency_s[workload].value, self.byte_s.value)
+
+    def terms(self, workload: str, *networks: Network) -> Terms:
+        """With the fitted network, or with others."""
+        found = networks or (self.network(workload),)
+        return Terms(self.step_s[workload].value, self.waiting.value, found)
+
+
+@dataclass(frozen=True, slots=True)
+class ScalePlan:
+    """The job that is projected, one rank a node."""
+
+    scaling: Scaling
+    steps: int  # strong: of the whole job; weak: of each rank
+    period: float  # steps of a rank between two synchronisations
+    collective: Collective
+    sent: tuple[tuple[float, float], ...]  # measured periods, and bytes a rank had to say in each
+
+    def steps_of_rank(self, nodes: int) -> float:
+        return self.steps / nodes if self.scaling is Scaling.STRONG else float(self.steps)
+
+    def every(self, period: float) -> Self:
+        return replace(self, period=period)
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedPoint:
+    """A job of so many nodes, held against one rank that computes as fitted and never waits."""
+
+    nodes: int
+    steps: float  # of the whole job
+    seconds: float
+    efficiency: float
+    parts: Mapping[Part, float]  # seconds; empty where it was measured, which does not tell them
+
+    @property
+    def modelled(self) -> bool:
+        return bool(self.parts)
+
+    @property
+    def speedup(self) -> float:
+        return self.nodes * self.efficiency
+
+    @property
+    def limit(self) -> Part | None:
+        """The part that costs most efficiency; None where none does, or it is not known."""
+        lost = {part: self.parts.get(part, 0.0) for part in LOSSES}
+        worst = max(lost, key=lambda part: lost[part])
+        return worst if lost[worst] > 0 else None
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What is modelled of a number of nodes with one set of terms."""
+
+    point: ProjectedPoint
+    period: int | None  # the shortest at which the target holds; None: no target, or none does
+
+
+@dataclass(frozen=True, slots=True)
+class ProjectedRow:
+    nodes: int
+    expected: Ahead
+    at_least: Ahead | None  # the fitted exchange on top of a stated network; None: none is stated
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """Of one workload."""
+
+    workload: str
+    plan: ScalePlan
+    measured: tuple[ProjectedPoint, ...]  # jobs of that sync period, and those of one rank
+    rows: tuple[ProjectedRow, ...]
+    target: float | None  # efficiency that is to hold
+
+
+# Reads what MPI jobs say of themselves, or tells in one sentence why a file holds no such job.
+#
+# A job is the JSON of one training, or an MPI test in a result of `--rlperf-json` that counts its
+# synchronisations and bytes (`work=`).
+
+
+WORKLOAD = ("env", "agent", "compression")
+"""Jobs that agree in these compute and pack alike."""
+SHAPE: Shape = {
+    **dict.fromkeys(("ranks", "steps", "bytes_sent", "syncs"), (int,)),
+    **dict.fromkeys(("seconds", "sync_seconds"), NUMBER),
+    "sync_period": NUMBER,
+    "steps_per_sync": (int, NoneType),  # None: the period was adapted
+    **dict.fromkeys(WORKLOAD, (str, NoneType)),
+}
+LEAST = {
+    "ranks": 1, "steps": 1, "bytes_sent": 0, "syncs": 0, "seconds": 1e-9, "sync_seconds": 0,
+    "sync_period": 1,
+}  # fmt: skip
+ANEW = (
+    "name the JSON of MPI jobs, which tells ranks, steps, seconds, sync_seconds, syncs, "
+    "sync_period and bytes_sent"
+)
+ONE_MORE = 0.25, 2
+"""A period may leave this share of synchronisations, and so many, unexplained: a job that begins
+and ends with one has more than its steps say."""
+
+
+def read_jobs(path: Path) -> list[MeasuredJob]:
+    content = read_json(path, ANEW)
+    if isinstance(content, dict) and "schema" in content:
+        return _of_result(path)
+    if not isinstance(content, dict) or "ranks" not in content:
+        refuse(path, "tells of no MPI job", ANEW)
+    check_shape(path, _damages(content), ANEW)
+    chosen = content.get("steps_per_sync") is not None
+    return [_checked(path, _job(str(path), content), content["sync_period"] if chosen else None)]
+
+
+def _damages(content: Mapping[str, Any]) -> Iterator[str]:
+    yield from misfits(content, SHAPE, "")
+    yield from (name for name, least in LEAST.items() if content[name] < least)
+
+
+def _job(name: str, content: Mapping[str, Any]) -> MeasuredJob:
+    words = [content.get(key) for key in WORKLOAD]
+    return MeasuredJob(
+        name=name,
+        workload=" ".join(word for word in words if word) or "the jobs",
+        ranks=content["ranks"],
+        steps=content["steps"],
+        seconds=float(content["seconds"]),
+        sync_seconds=float(content["sync_seconds"]),
+        bytes_sent=content["bytes_sent"],
+        syncs=content["syncs"],
+    )
+
+
+def _checked(path: Path, job: MeasuredJob, period: float | None) -> MeasuredJob:
+    wrong = job.contradiction
+    if wrong is None and period is not None and job.exchanged:
+        wrong = _period_contradiction(job, period)
+    if wrong is not None:
+        refuse(path, f"contradicts itself: it {wrong}", ANEW)
+    return job
+
+
+def _period_contradiction(job: MeasuredJob, period: float) -> str | None:
+    share, count = ONE_MORE
+    said = job.steps_of_rank / period
+    if abs(job.syncs - said) <= share * said + count:
+        return None
+    return (
+        f"synchronised {job.syncs} times in {job.steps_of_rank:.0f} steps of a rank, "
+        f"and every {period:g} of them"
+    )
+
+
+# -- results of --rlperf-json -------------------------------------------------------------------
+
+RANKS: Shape = {"nprocs": (int,), "communication": (list,)}
+WORK: Shape = dict.fromkeys(("syncs", "bytes_sent"), NUMBER)
+"""Of a test; its work is summed over the ranks."""
+
+
+def _of_result(path: Path) -> list[MeasuredJob]:
+    found = [(test, _time_ns(test)) for test in read_result(path)["tests"] if _counted(test)]
+    jobs = [_from_test(test, time_ns / 1e9) for test, time_ns in found if time_ns is not None]
+    if not jobs:
+        what = "holds no MPI test that declares steps, and syncs and bytes_sent as work"
+        refuse(path, what, "name the JSON of trainings over MPI, or declare them in the test")
+    return [_checked(path, job, None) for job in jobs]
+
+
+def _counted(test: Mapping[str, Any]) -> bool:
+    """Others may be in the same result, and have nothing to say."""
+    told = [*misfits(test.get("ranks"), RANKS, ""), *misfits(test.get("work"), WORK, "")]
+    return not told and bool(test["ranks"]["communication"]) and bool(test.get("steps"))
+
+
+def _time_ns(test: Mapping[str, Any]) -> float | None:
+    return next((m["value"] for m in test["metrics"] if m["name"] == "time"), None)
+
+
+def _from_test(test: Mapping[str, Any], seconds: float) -> MeasuredJob:
+    ranks = test["ranks"]["nprocs"]
+    return MeasuredJob(
+        name=test["nodeid"],
+        workload=test["nodeid"].replace(f"nprocs={ranks}", "nprocs=*"),
+        ranks=ranks,
+        steps=test["steps"],
+        seconds=seconds,
+        sync_seconds=seconds * fmean(test["ranks"]["communication"]),
+        bytes_sent=round(test["work"]["bytes_sent"]),
+        syncs=round(test["work"]["syncs"] / ranks),
+    )

@@ -1,0 +1,192 @@
+"""What the terms of measured jobs say of more nodes, one rank each."""
+
+import math
+import statistics
+from bisect import bisect_left
+from collections.abc import Sequence
+from statistics import NormalDist
+
+from pytest_rlperf.scale.jobs import (
+    Ahead,
+    Collective,
+    Fit,
+    MeasuredJob,
+    Network,
+    Part,
+    ProjectedPoint,
+    ProjectedRow,
+    Projection,
+    ScalePlan,
+    Terms,
+)
+
+ALIKE = 1.02
+"""Periods that are no further apart than this are one: the last synchronisation of a job may come
+early."""
+
+
+def parts_of(
+    terms: Terms,
+    collective: Collective,
+    ranks: int,
+    steps_of_rank: float,
+    syncs: float,
+    bytes_a_sync: float,
+) -> dict[Part, float]:
+    """Seconds of a job, by where they go."""
+    computing = steps_of_rank * terms.step_s
+    parts = {
+        Part.COMPUTING: computing,
+        Part.WAITING: computing * terms.waiting * slowest_of(ranks),
+        Part.LATENCY: 0.0,
+        Part.BANDWIDTH: 0.0,
+    }
+    for network in terms.networks:
+        latency_s = syncs * network.latency_s * messages(collective, ranks)
+        bytes_s = syncs * network.byte_s * bytes_a_sync * volumes(collective, ranks)
+        left = _left(latency_s + bytes_s, network.overlap * computing)
+        parts[Part.LATENCY] += left * latency_s
+        parts[Part.BANDWIDTH] += left * bytes_s
+    return parts
+
+
+def _left(exchange_s: float, hidden_s: float) -> float:
+    """The share of an exchange that has to be waited for."""
+    return max(0.0, 1 - hidden_s / exchange_s) if exchange_s > 0 else 0.0
+
+
+def modelled(terms: Terms, plan: ScalePlan, nodes: int) -> ProjectedPoint:
+    """Even a job that is shorter than a period brings its ranks together once."""
+    steps = plan.steps_of_rank(nodes)
+    syncs = max(1.0, steps / plan.period)
+    sent = bytes_at(min(steps, plan.period), plan.sent)
+    parts = parts_of(terms, plan.collective, nodes, steps, syncs, sent)
+    seconds = math.fsum(parts.values())
+    return ProjectedPoint(nodes, nodes * steps, seconds, parts[Part.COMPUTING] / seconds, parts)
+
+
+def shortest_period(terms: Terms, plan: ScalePlan, nodes: int, target: float) -> int | None:
+    """At which the efficiency holds; a longer one never lowers it. None: not even with one
+    synchronisation at the end.
+    """
+    periods = range(1, max(1, int(plan.steps_of_rank(nodes))) + 1)
+
+    def holds(period: int) -> bool:
+        return modelled(terms, plan.every(period), nodes).efficiency >= target
+
+    found = bisect_left(periods, True, key=holds)
+    return periods[found] if found < len(periods) else None
+
+
+def project(
+    fit: Fit,
+    workload: str,
+    plan: ScalePlan,
+    nodes: Sequence[int],
+    stated: Network | None,
+    target: float | None,
+) -> Projection:
+    def ahead(count: int, *networks: Network) -> Ahead:
+        terms = fit.terms(workload, *networks)
+        held = None if target is None else shortest_period(terms, plan, count, target)
+        return Ahead(modelled(terms, plan, count), held)
+
+    def row(count: int) -> ProjectedRow:
+        if stated is None:
+            return ProjectedRow(count, ahead(count), None)
+        on_top = ahead(count, stated, fit.network(workload))
+        return ProjectedRow(count, ahead(count, stated), on_top)
+
+    jobs = [each.job for each in fit.jobs if each.job.workload == workload]
+    measured = _measured(jobs, plan.period, fit.step_s[workload].value)
+    return Projection(workload, plan, measured, tuple(map(row, nodes)), target)
+
+
+def _measured(
+    jobs: Sequence[MeasuredJob], period: float, step_s: float
+) -> tuple[ProjectedPoint, ...]:
+    shown = [job for job in jobs if not job.exchanged or alike(job.period, period)]
+    return tuple(_as_point(job, step_s) for job in sorted(shown, key=lambda job: job.ranks))
+
+
+def _as_point(job: MeasuredJob, step_s: float) -> ProjectedPoint:
+    efficiency = job.steps_of_rank * step_s / job.seconds
+    return ProjectedPoint(job.ranks, job.steps, job.seconds, efficiency, parts={})
+
+
+def alike(one: float, other: float) -> bool:
+    return max(one, other) <= ALIKE * min(one, other)
+
+
+def sent_by_period(
+    jobs: Sequence[MeasuredJob], collective: Collective
+) -> tuple[tuple[float, float], ...]:
+    """What a rank had to say in each measured period, of jobs that exchanged.
+
+    A longer period changes no more of the table than its parts do: where the figures say otherwise,
+    the shorter one counts as having sent as much for each step as the longer.
+    """
+    groups: list[list[MeasuredJob]] = []
+    for job in sorted(jobs, key=lambda job: job.period):
+        if groups and alike(groups[-1][0].period, job.period):
+            groups[-1].append(job)
+        else:
+            groups.append([job])
+    known = [
+        (
+            statistics.fmean(job.period for job in group),
+            statistics.fmean(said_a_sync(job, collective) for job in group),
+        )
+        for group in groups
+    ]
+    sent, rate = [], 0.0
+    for period, size in reversed(known):
+        rate = max(rate, size / period)
+        sent.append((period, rate * period))
+    return tuple(reversed(sent))
+
+
+def messages(collective: Collective, ranks: int) -> int:
+    doublings = (ranks - 1).bit_length()  # the logarithm, rounded up
+    return doublings + (ranks - 1 if collective is Collective.RING else doublings)
+
+
+def volumes(collective: Collective, ranks: int) -> float:
+    """What a rank has to say goes to every other; of a sum it sends and gets parts."""
+    if collective is Collective.ALLREDUCE:
+        return 2 * (ranks - 1) / ranks
+    return ranks - 1.0
+
+
+def said_a_sync(job: MeasuredJob, collective: Collective) -> float:
+    """Bytes that one rank has to say in a synchronisation, however many it says them to."""
+    return job.sent_a_sync / volumes(collective, job.ranks) if job.exchanged else 0.0
+
+
+def slowest_of(ranks: int) -> float:
+    """How far the slowest of so many ranks lies behind the mean, 1 for two of them: the expected
+    largest of normal values (Blom, Statistical Estimates and Transformed Beta-Variables, 1958).
+    """
+    return _largest(ranks) / _largest(2)
+
+
+def bytes_at(period: float, sent: tuple[tuple[float, float], ...]) -> float:
+    """What a rank has to say after so many steps; `sent` is not empty, shortest period first.
+
+    Between two measured periods it follows the power law through both. Outside, it is the most that
+    changes of a table can come to: as much as in a shorter period that was not measured, and in
+    proportion to the steps of a longer one.
+    """
+    shortest, longest = sent[0], sent[-1]
+    if period <= shortest[0]:
+        return shortest[1]
+    if period >= longest[0]:
+        return longest[1] * period / longest[0]
+    above = next(i for i, (known, _) in enumerate(sent) if known > period)
+    (p0, b0), (p1, b1) = sent[above - 1], sent[above]
+    share = math.log(period / p0) / math.log(p1 / p0)
+    return b0 * math.pow(b1 / b0, share)
+
+
+def _largest(count: int) -> float:
+    return NormalDist().inv_cdf((count - 0.375) / (count + 0.25))

@@ -1,0 +1,302 @@
+"""The sequential decision: look, suspect, confirm with fresh blocks, or pass.
+
+Looks at 5, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is
+*suspected* when the one-sided 99 % lower bound of its interval lies above the threshold, and called
+only when half as many blocks more (ten at least), which had no part in raising the suspicion, say
+so too, and the interval of all blocks, which is what is shown, agrees; a change that is plain to
+see is called after five, with a quarter of the confirmation level spent on that look. A test passes
+when the 99 % upper bound lies below the threshold, and the sums do not contradict.
+
+Two errors are bounded, each on its own. *Unchanged code* may be called in 1 % of builds, however
+many tests they have: that there is no change must be ruled out at a level divided by the tests
+(Bonferroni; Dunn, J. Am. Stat. Assoc. 56, 1961). *A change of exactly the threshold* may be called
+in 0.5 % of its tests: that it is no larger must be ruled out at a level that does not depend on
+their number, so that a larger suite sees a change beyond the threshold no later than a small one.
+
+Both levels are kept in the same way. A suspicion is raised in 1 % of looks at a change of exactly
+the threshold (up to 1.8 % in resamplings of measured, heavy-tailed blocks), oftener than at none,
+and fresh blocks, being independent, confirm it with the confirmation level: the chance is at most
+looks x 1.8 % x level. What is still open when the time is over gets one last look at all its
+blocks, at a level so strict that it needs no confirmation: a large regression is called in a short
+run too. Half of what may go wrong is spent on each of these ways. Fresh data in a second stage:
+Stein, Ann. Math. Stat. 16, 1945.
+
+A stored baseline is blurred: it was saved in another hour. Blur is the same in every look and in
+the fresh blocks, so repeating the question does not make it stricter, and it is not asked for more
+than the reported interval holds, 95 %. Against a baseline that is off by as much as that, a change
+of exactly the threshold is called in 2.5 %; unchanged code stays within the build's 1 %.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from statistics import NormalDist
+from typing import Protocol
+
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.stats.estimate import Estimate, estimate, t_quantile
+
+LOOKS = (5, 8, 12, 16, 24, 32, 48)
+LATE_LOOK = 64
+SMALL_THRESHOLD = 0.05
+FIRST_FRESH = 5
+LEAST_FRESH = 10
+
+SUSPECT_LEVEL = 0.01
+SUSPECT_RATE = 0.018
+"""What that level came to for blocks with heavy tails (see `estimate`)."""
+CONFIRM_LEVEL = 0.05
+FIRST_SHARE = 0.25
+"""Of the confirmation level, for the look at the first few fresh blocks."""
+BUILD_LEVEL = 0.01
+"""For all tests of a build together: that one of them, unchanged, is called."""
+TEST_LEVEL = 0.005
+"""For one test: that a change of exactly the threshold is called."""
+CONTRADICT_LEVEL = 0.05
+DISAGREE_CONFIDENCE = 0.99
+MATTERS = 0.25
+"""Of the threshold: a smaller disagreement of the sums changes no verdict."""
+REPORTED_CONFIDENCE = 0.95
+REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
+MOST_BLUR = NormalDist().inv_cdf(1 - REPORTED_TAIL)
+"""Standard errors of blur that a verdict has to be clear of."""
+DETECT_POWER = 0.9
+FRESH_SHARE = 1 / 3
+"""Of all blocks, when a suspicion has been confirmed."""
+
+
+class Apart(Protocol):
+    """How far head lies above its partner in one block, on the scale of the gate: by the typical
+    pair, and by the sums."""
+
+    @property
+    def typical(self) -> float: ...
+
+    @property
+    def total(self) -> float: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Doubt:
+    """What is left of it where a regression is called."""
+
+    at_limit: float  # that the change is the threshold
+    unchanged: float  # that there is none
+
+    def share(self, part: float) -> "Doubt":
+        return Doubt(part * self.at_limit, part * self.unchanged)
+
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """The rule for one metric of one test in one build; blocks are log-ratios of times."""
+
+    threshold: float
+    tests: int = 1  # judged in this build
+    blur: float = 0.0  # standard error of what is compared with, which no block takes away
+
+    @property
+    def limit(self) -> float:
+        """The threshold on the log scale."""
+        return math.log1p(self.threshold)
+
+    @property
+    def improved_limit(self) -> float:
+        """What lies below it became better by more than the threshold."""
+        return math.log1p(-min(self.threshold, 0.99))
+
+    def change(self, apart: float) -> float:
+        """From the scale of the blocks to what is reported."""
+        return math.expm1(apart)
+
+    @property
+    def first_fresh(self) -> int:
+        return FIRST_FRESH
+
+    @property
+    def least_fresh(self) -> int:
+        return LEAST_FRESH
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        return (*LOOKS, LATE_LOOK) if self.threshold < SMALL_THRESHOLD else LOOKS
+
+    @property
+    def last(self) -> Doubt:
+        """For the one look at all blocks when there will be no more, without fresh ones."""
+        return Doubt(TEST_LEVEL / 2, BUILD_LEVEL / 2 / max(1, self.tests))
+
+    @property
+    def confirm(self) -> Doubt:
+        """For fresh blocks, which are asked only where there is a suspicion."""
+        suspicion = SUSPECT_RATE * len(self.looks)
+        return Doubt(
+            min(CONFIRM_LEVEL, self.last.at_limit / suspicion),
+            min(CONFIRM_LEVEL, self.last.unchanged / suspicion),
+        )
+
+    def bound(self, found: Estimate, confidence: float) -> float:
+        """One-sided, as verdicts are made by."""
+        errors = abs(NormalDist().inv_cdf(confidence))
+        return found.bound(confidence, min(errors, MOST_BLUR))
+
+    def exceeded(self, found: Estimate, doubt: Doubt) -> bool:
+        """Whether the change lies above the threshold, and unchanged code would not do this. That
+        its blur does not, must be as sure as at a single look: it is the same in every one.
+        """
+        blur_errors = NormalDist().inv_cdf(1 - self.last.unchanged)
+        changed = found.bound(doubt.unchanged, blur_errors) > 0
+        return changed and self.bound(found, doubt.at_limit) > self.limit
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceGate(Gate):
+    """Blocks are differences in the unit of the metric, and so is `threshold`."""
+
+    @property
+    def limit(self) -> float:
+        return self.threshold
+
+    @property
+    def improved_limit(self) -> float:
+        return -self.threshold
+
+    def change(self, apart: float) -> float:
+        return apart
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """Where a test stands after `blocks` blocks."""
+
+    outcome: Outcome | None  # None: more blocks are needed
+    blocks: int
+    interval: Interval | None = None
+    detectable: float | None = None
+    by_sums: bool = False
+    out_of_time: bool = False  # closed because there will be no more blocks
+
+
+def decide(blocks: Sequence[Apart], gate: Gate, exhausted: bool = False) -> Decision:
+    """A pure function of the blocks in their order, so it can be replayed and tested."""
+    used = 0
+    for look in gate.looks:
+        if look <= used:
+            continue
+        if look > len(blocks):
+            return _last_word(blocks, gate, exhausted)
+        seen = blocks[:look]
+        sums = by_sums(seen, gate)
+        if _passes(seen, sums, gate):
+            return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
+        if gate.bound(_estimate(seen, sums, gate), SUSPECT_LEVEL) > gate.limit:
+            early, used = look + gate.first_fresh, look + max(gate.least_fresh, look // 2)
+            if _confirms_early(blocks[:early], look, sums, gate):
+                return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
+            if used > len(blocks):
+                return _last_word(blocks, gate, exhausted, suspected_at=look)
+            if _confirms(blocks[:used], look, sums, gate):
+                return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
+    blocks = blocks[: max(used, gate.looks[-1])]
+    sums = by_sums(blocks, gate)
+    return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
+
+
+def by_sums(blocks: Sequence[Apart], gate: Gate) -> bool:
+    """Whether the sums tell another story than the typical pair, beyond noise and by an amount
+    that matters. They do when only some of the calls became slower: then the sums are right.
+    """
+    apart = estimate([b.total - b.typical for b in blocks])
+    return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
+
+
+def _estimate(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Estimate:
+    found = estimate([b.total if sums else b.typical for b in blocks])
+    return replace(found, blur=gate.blur)
+
+
+def _passes(blocks: Sequence[Apart], sums: bool, gate: Gate) -> bool:
+    """Few blocks may not yet show a disagreement, so the sums must lie below the limit too."""
+    if gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL) >= gate.limit:
+        return False
+    return gate.bound(_estimate(blocks, True, gate), 1 - CONTRADICT_LEVEL) < gate.limit
+
+
+def _kind_of_pass(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
+    bound = gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL)
+    return Outcome.IMPROVED if bound < gate.improved_limit else Outcome.UNCHANGED
+
+
+def _kind_of_end(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
+    far_above = gate.exceeded(_estimate(blocks, sums, gate), gate.last)
+    return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
+
+
+def _confirms_early(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+    if len(blocks) < look + gate.first_fresh:
+        return False
+    return _agree(blocks, look, sums, gate, gate.confirm.share(FIRST_SHARE))
+
+
+def _confirms(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+    if len(blocks) < look + LEAST_BLOCKS:
+        return False
+    return _agree(blocks, look, sums, gate, gate.confirm.share(1 - FIRST_SHARE))
+
+
+def _agree(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
+    """The fresh blocks leave no more doubt than this, and the interval of all, which is what is
+    shown, agrees."""
+    fresh, all_of_them = (_estimate(seen, sums, gate) for seen in (blocks[look:], blocks))
+    return gate.exceeded(fresh, doubt) and gate.bound(all_of_them, REPORTED_TAIL) > gate.limit
+
+
+def _last_word(
+    blocks: Sequence[Apart], gate: Gate, exhausted: bool, suspected_at: int | None = None
+) -> Decision:
+    """More blocks are wanted; when there will be none, what there is must do."""
+    if len(blocks) < LEAST_BLOCKS:
+        outcome = Outcome.INCONCLUSIVE if exhausted else None
+        return Decision(outcome, len(blocks), out_of_time=exhausted)
+    sums = by_sums(blocks if suspected_at is None else blocks[:suspected_at], gate)
+    outcome = None
+    if exhausted:
+        outcome = _kind_of_end(blocks, sums, gate)
+        if suspected_at is not None and _confirms(blocks, suspected_at, sums, gate):
+            outcome = Outcome.REGRESSED
+        elif suspected_at is None and _passes(blocks, sums, gate):
+            outcome = _kind_of_pass(blocks, sums, gate)
+    return replace(_close(blocks, sums, gate, outcome), out_of_time=exhausted)
+
+
+def _close(blocks: Sequence[Apart], sums: bool, gate: Gate, outcome: Outcome | None) -> Decision:
+    """The decision with its evidence, by the statistic that it was made on."""
+    found = _estimate(blocks, sums, gate)
+    bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
+    interval = Interval(*(gate.change(bound) for bound in bounds))
+    return Decision(outcome, len(blocks), interval, _detectable(found, gate), sums)
+
+
+def _detectable(found: Estimate, gate: Gate) -> float:
+    """The change that both stages would have seen in nine of ten runs, the fresh one with a third
+    of the blocks."""
+
+    def seen(above: float, level: float, share: float, blur_errors: float) -> float:
+        errors = t_quantile(1 - level, found.freedom) + t_quantile(DETECT_POWER, found.freedom)
+        of_blur = (blur_errors + NormalDist().inv_cdf(DETECT_POWER)) * gate.blur
+        return above + math.hypot(errors * found.error / math.sqrt(share), of_blur)
+
+    of_unchanged = NormalDist().inv_cdf(1 - gate.last.unchanged)
+    stages = (
+        seen(gate.limit, SUSPECT_LEVEL, 1, MOST_BLUR),
+        seen(gate.limit, gate.confirm.at_limit, FRESH_SHARE, MOST_BLUR),
+        seen(0.0, gate.confirm.unchanged, FRESH_SHARE, of_unchanged),
+    )
+    return gate.change(max(stages))
+
+
+def reported(estimated: Estimate) -> Interval:
+    """Return an estimate on the log scale as the interval that people are shown."""
+    bounds = (estimated.mean, estimated.bound(REPORTED_TAIL), estimated.bound(1 - REPORTED_TAIL))
+    return Interval(*map(math.expm1, bounds))

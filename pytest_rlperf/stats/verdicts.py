@@ -1,0 +1,153 @@
+"""Words for what was decided, and for what ended before there was a decision."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Self
+
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.metric import Interval, Outcome, Severity, Verdict
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.stats.decide import Decision
+
+MEDIUM_ABOVE = 0.10
+HIGH_ABOVE = 0.20
+
+BASE_TROUBLE = {
+    "uncollected": "it cannot be collected on the base",
+    "failed": "it fails on the base",
+    "skipped": "it is skipped on the base",
+    "crashed": "it crashes on the base",
+    "hung": "it hangs on the base",
+    "unmeasured": "on the base it returns without calling rlperf",
+    "abandoned": "the two sides did not meet in time; if its fixtures take long, make them once",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """Why a benchmark left without a decision."""
+
+    outcome: Outcome
+    reason: str
+
+    @classmethod
+    def of_base(cls, state: str, text: str) -> Self:
+        cause = error_line(text)
+        trouble = BASE_TROUBLE.get(state, state)
+        if "No module named" in cause and "rlperf_build" not in cause:
+            cause += "; if it is compiled or generated, set rlperf_build to the command for it"
+        return cls(Outcome.NO_BASELINE, f"{trouble}: {cause}" if cause else trouble)
+
+    @classmethod
+    def of_work(cls, head: Mapping[str, float], base: Mapping[str, float]) -> Self:
+        parts = [
+            f"{name} is {_count(base.get(name))} on the base and {_count(head.get(name))} on head"
+            for name in sorted(head.keys() | base.keys())
+            if head.get(name) != base.get(name)
+        ]
+        return cls(Outcome.INCOMPARABLE, f"the sides did not do the same work: {'; '.join(parts)}")
+
+    @classmethod
+    def alone(cls, blocks: int) -> Self:
+        if not blocks:
+            return cls(Outcome.NO_BASELINE, "the budget ran out before it was measured")
+        return cls(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+
+
+def verdict_of(
+    decision: Decision | None,
+    ended: Ended | None,
+    threshold: float,
+    *,
+    failed: bool,
+    skipped: bool,
+    labels: Iterable[str] = (),
+    interrupted: bool = False,
+) -> Verdict:
+    """The one verdict on a benchmark's time."""
+    if failed or skipped:
+        return Verdict(Outcome.FAILED if failed else Outcome.SKIPPED, "there is nothing to judge")
+    if ended is not None:
+        return Verdict(ended.outcome, ended.reason, threshold)
+    if decision is None or decision.outcome is None:
+        reason = f"{_why_over(interrupted)} before it was measured; {_more_time(interrupted)}"
+        return Verdict(Outcome.INCONCLUSIVE, reason, threshold)
+    interval = decision.interval
+    regressed = decision.outcome is Outcome.REGRESSED and interval is not None
+    return Verdict(
+        outcome=decision.outcome,
+        reason=_reason(decision, threshold, interrupted),
+        threshold=threshold,
+        interval=interval,
+        detectable=decision.detectable,
+        severity=severity(interval.change) if regressed and interval else None,
+        label=", ".join((*(("by sums",) if decision.by_sums else ()), *labels)) or None,
+    )
+
+
+def severity(change: float) -> Severity:
+    if change > HIGH_ABOVE:
+        return Severity.HIGH
+    return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE
+
+
+def _why_over(interrupted: bool) -> str:
+    return "the run was interrupted" if interrupted else "the budget ran out"
+
+
+def _more_time(interrupted: bool) -> str:
+    return "run it again" if interrupted else "raise --rlperf-budget or select fewer tests"
+
+
+def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
+    allowed = format_percent(threshold)
+    by = ", judged on the sums: only some of the calls changed" if decision.by_sums else ""
+    match decision.outcome:
+        case Outcome.REGRESSED:
+            return f"slower than the allowed {allowed}, beyond doubt{by}"
+        case Outcome.IMPROVED:
+            return f"faster by more than {format_percent(threshold, signed=False)}{by}"
+        case Outcome.UNCHANGED:
+            return _within(decision.interval, allowed)
+        case _:
+            return _inconclusive(decision, threshold, allowed, interrupted)
+
+
+def _within(interval: Interval | None, allowed: str) -> str:
+    if interval is not None and interval.low > 0:
+        return f"slower, within the allowed {allowed}"
+    return f"within the allowed {allowed}"
+
+
+def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupted: bool) -> str:
+    more = _more_time(interrupted)
+    if decision.interval is None or decision.detectable is None:
+        over = _why_over(interrupted)
+        return f"{over} after {decision.blocks} of at least {LEAST_BLOCKS} blocks; {more}"
+    if not decision.out_of_time:
+        return (
+            f"{decision.blocks} blocks could not tell it from the allowed {allowed}: it lies too "
+            "close; set another threshold for it, or look at the interval"
+        )
+    if decision.interval.low > threshold:
+        return f"slower than the allowed {allowed}, but too few blocks have confirmed it; {more}"
+    if decision.interval.high < threshold:
+        return (
+            f"the typical call is within the allowed {allowed}, but the sums, which see rare slow "
+            f"ones, do not tell yet; {more}"
+        )
+    return (
+        f"the interval still holds the allowed {allowed}; this run could have detected "
+        f"{format_percent(decision.detectable)}; {more}"
+    )
+
+
+def error_line(text: str) -> str:
+    """The first line that pytest marks as the error, or the last one of plain output."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
+    return errors[0] if errors else (lines[-1] if lines else "")
+
+
+def _count(value: float | None) -> str:
+    return "missing" if value is None else f"{value:.15g}"

@@ -1,1 +1,0 @@
-"""Files on disk that outlive a run."""

@@ -1,0 +1,194 @@
+"""The cache folder, and slots in it that one run at a time may use."""
+
+import hashlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
+from itertools import count
+from pathlib import Path
+from types import ModuleType
+
+from pytest_rlperf.errors import RevisionError
+
+try:
+    import fcntl
+except ImportError:  # pragma: no cover - Windows
+    fcntl = None  # type: ignore[assignment]
+
+KEPT_TREES = 5
+"""Per repository: enough for the branches somebody works on in a week."""
+
+OWNER = "repository"
+LOCK = ".lock"
+
+
+def cache_folder(environ: Mapping[str, str]) -> Path:
+    """`$RLPERF_CACHE`, else `$XDG_CACHE_HOME/pytest-rlperf`, else `~/.cache/pytest-rlperf`."""
+    if own := environ.get("RLPERF_CACHE"):
+        return Path(own).expanduser().absolute()
+    shared = environ.get("XDG_CACHE_HOME", "")
+    if os.path.isabs(shared):  # the specification says to ignore a relative one
+        return Path(shared) / "pytest-rlperf"
+    try:
+        return Path.home() / ".cache" / "pytest-rlperf"
+    except RuntimeError as error:
+        raise RevisionError(
+            "There is no home folder to keep the base tree in; set RLPERF_CACHE to a folder."
+        ) from error
+
+
+def digest(*parts: str) -> str:
+    return hashlib.sha256("\0".join(parts).encode("utf-8", "surrogateescape")).hexdigest()[:10]
+
+
+class Slot:
+    """A place for one tree, held by this process until it is released."""
+
+    def __init__(self, path: Path, lock: int) -> None:
+        self.path = path
+        self._lock: int | None = lock
+
+    def beside(self, ending: str) -> Path:
+        """A file that belongs to the tree but must not lie in it."""
+        return self.path.with_name(self.path.name + ending)
+
+    def release(self) -> None:
+        """Twice is no harm."""
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
+    """The first free slot for `key`: where another run holds one, the next is taken.
+
+    The path is padded to `length` where it is shorter: paths of equal length on both sides make
+    for equal memory layouts.
+    """
+    folder = cache / digest(str(repository))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / OWNER).write_text(str(repository), encoding="utf-8", errors="surrogateescape")
+        paths = (_padded(folder / f"{key}.{number}", length) for number in count())
+        locks = ((path, _try_lock(path.with_name(path.name + LOCK))) for path in paths)
+        return next(Slot(path, lock) for path, lock in locks if lock is not None)
+    except OSError as error:
+        raise RevisionError(
+            f"The cache folder {folder} cannot be used ({error.strerror}); set RLPERF_CACHE to a "
+            "folder on a local disk that you may write to."
+        ) from error
+
+
+def prune(cache: Path, keep: int = KEPT_TREES) -> None:
+    """Drop the trees longest unused, and those of vanished repositories; never one in use."""
+    for folder in _repository_folders(cache):
+        locks = sorted(folder.glob(f"*{LOCK}"), key=_last_use, reverse=True)
+        vanished = not _repository(folder).exists()
+        for lock in locks[0 if vanished else keep :]:
+            _drop(lock)
+        if vanished and not list(folder.glob(f"*{LOCK}")):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _repository_folders(cache: Path) -> Iterator[Path]:
+    return (owner.parent for owner in cache.glob(f"*/{OWNER}"))
+
+
+def _repository(folder: Path) -> Path:
+    return Path((folder / OWNER).read_text(encoding="utf-8", errors="surrogateescape"))
+
+
+def _last_use(lock: Path) -> float:
+    try:
+        return lock.stat().st_mtime
+    except FileNotFoundError:  # another run pruned it
+        return 0.0
+
+
+def _drop(lock: Path) -> None:
+    held = _try_lock(lock, touch=False)
+    if held is None:
+        return
+    try:
+        slot = lock.name.removesuffix(LOCK)
+        shutil.rmtree(lock.with_name(slot), ignore_errors=True)
+        for beside in lock.parent.glob(f"{slot}.*"):
+            beside.unlink(missing_ok=True)
+    finally:
+        os.close(held)
+
+
+def _padded(path: Path, length: int) -> Path:
+    longest_name = 120  # well below what file systems allow, files beside the tree included
+    missing = min(length - len(str(path)), longest_name - len(path.name))
+    return path.with_name(path.name + "_" * max(0, missing))
+
+
+def _try_lock(path: Path, *, touch: bool = True) -> int | None:
+    """A descriptor that holds the lock, or None where another process does."""
+    while True:
+        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            _lock(handle)
+            if touch:
+                os.utime(path)
+            if os.path.samestat(os.fstat(handle), os.stat(path)):
+                return handle
+        except BlockingIOError:
+            os.close(handle)
+            return None
+        except FileNotFoundError:
+            pass
+        except BaseException:
+            os.close(handle)
+            raise
+        os.close(handle)  # pruned between opening and locking: this file is no longer the lock
+
+
+def _lock(handle: int) -> None:
+    if fcntl is not None:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+# The bytecode cache of a run's workers, begun with what is compiled already.
+#
+# Workers keep bytecode in a folder of their own (see `environment`). In an empty one each of them
+# would compile Python's library, pytest and numpy again: four MPI ranks on two busy cores took 11
+# s.
+
+
+FOLDER = "bytecode"
+
+
+def seed_bytecode(caches: Path, modules: Iterable[ModuleType], besides: Path) -> None:
+    """Copy the bytecode of `modules`; those below `besides`, which are measured, compile their own.
+
+    A copy that is older than its source does no harm: Python looks before it believes.
+    """
+    for source, compiled in _compiled(modules, besides):
+        target = cached_in(caches, source, compiled)
+        if not target.exists():
+            with suppress(OSError):  # not there, or not for us: it is compiled again
+                _copy(compiled, target)
+
+
+def _compiled(modules: Iterable[ModuleType], besides: Path) -> Iterator[tuple[Path, Path]]:
+    for module in modules:
+        spec = getattr(module, "__spec__", None)
+        source, compiled = getattr(spec, "origin", None), getattr(spec, "cached", None)
+        if source and compiled and not Path(source).is_relative_to(besides):
+            yield Path(source), Path(compiled)
+
+
+def cached_in(caches: Path, source: Path, compiled: Path) -> Path:
+    """Where Python looks for it when the folder is its `pycache_prefix`."""
+    return caches / FOLDER / source.parent.relative_to(source.anchor) / compiled.name
+
+
+def _copy(compiled: Path, target: Path) -> None:
+    """Whole or not at all: another run may be reading."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    draft = target.with_name(f"{target.name}.{os.getpid()}")
+    shutil.copyfile(compiled, draft)
+    os.replace(draft, target)

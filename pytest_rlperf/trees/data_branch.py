@@ -1,0 +1,246 @@
+"""Files on a branch of their own, written without a checkout.
+
+Blobs, a tree in an index of our own, a commit and a reference are all that is made: working tree,
+index and HEAD stay as they are. A reference moves only from the commit that was read, so of two
+writers one sees that it came second, and begins again from what the other left.
+"""
+
+import os
+import random
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.trees.git import GitFailed, git, git_or_none
+
+ATTEMPTS = 20
+"""Each time another writer got ahead: it then is done, so that many need as many others at once."""
+PAUSE_S = 0.2
+NOBODY = {
+    "GIT_AUTHOR_NAME": "pytest-rlperf",
+    "GIT_AUTHOR_EMAIL": "pytest-rlperf@localhost",
+    "GIT_COMMITTER_NAME": "pytest-rlperf",
+    "GIT_COMMITTER_EMAIL": "pytest-rlperf@localhost",
+}
+"""Who commits where git knows nobody, as in a container."""
+OTHERS = ("but expected", "reference already exists", "File exists")
+"""What git says of a reference that another process moves or moved."""
+OTHERS_FAR_AWAY = (
+    *OTHERS, "non-fast-forward", "fetch first", "failed to update ref", "incorrect old value"
+)  # fmt: skip
+"""The same of a push; the last is git's from 2.50 on."""
+
+Files = Mapping[str, bytes]
+"""By path, with what is in them."""
+Change = Callable[[Files], Files]
+"""From what is there to the files that are to be written; none: there is nothing to do."""
+
+
+Union = Callable[[Files, Files], Files]
+"""Of the files of two commits."""
+
+
+class DataBranchError(RlperfError):
+    """The branch cannot be written or sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class DataBranch:
+    """`name` in the repository around `repository`; only files under `folder` are looked at."""
+
+    repository: Path
+    name: str
+    folder: str
+
+    @property
+    def ref(self) -> str:
+        return f"refs/heads/{self.name}"
+
+    def check(self) -> None:
+        """Refuse where there can be no such branch."""
+        try:
+            git(self.repository, "rev-parse", "--git-dir")
+        except GitFailed as error:
+            raise UsageError(
+                f"git finds no repository at {self.repository} ({_on_a_line(error)}), so there is "
+                "no branch for the history; run it in a clone, or name a file with --file."
+            ) from error
+        if git_or_none(self.repository, "check-ref-format", "--branch", self.name) != self.name:
+            raise UsageError(
+                f"--branch is {self.name!r}, which is no name of a branch; try rlperf-data."
+            )
+
+    def check_writable(self) -> None:
+        """Refuse a branch whose commits are somebody's code, or are being looked at."""
+        if self.has(self.ref) and git_or_none(self.repository, "merge-base", self.ref, "HEAD"):
+            raise UsageError(
+                f"the branch {self.name!r} is one of your code; the history needs a branch of its "
+                "own, such as --branch=rlperf-data."
+            )
+        trees = git(self.repository, "worktree", "list", "--porcelain").splitlines()
+        if f"branch {self.ref}" in trees:
+            raise UsageError(
+                f"the branch {self.name!r} is checked out, and writing it would leave that working "
+                "tree behind; check out another one first."
+            )
+
+    def has(self, ref: str) -> bool:
+        return _commit(self.repository, ref) is not None
+
+    @property
+    def tip(self) -> str | None:
+        return _commit(self.repository, self.ref)
+
+    def tracked(self, remote: str) -> str:
+        """Where this repository keeps what it fetched of the branch."""
+        return f"refs/remotes/{remote}/{self.name}"
+
+    def read(self, revision: str) -> dict[str, bytes]:
+        listed = git(
+            self.repository, "ls-tree", "-r", "-z", "--full-tree", revision, "--", self.folder
+        )
+        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
+        return {path: self._blob(facts.split()[2]) for facts, _, path in entries}
+
+    def _blob(self, name: str) -> bytes:
+        return os.fsencode(git(self.repository, "cat-file", "blob", name))
+
+    def update(self, change: Change, message: str) -> None:
+        """Commit what `change` makes of the files, on top of whatever others wrote meanwhile."""
+        for _ in self._attempts("written"):
+            tip = self.tip
+            files = change({} if tip is None else self.read(tip))
+            if not files or self._move(tip, self._commit_of(files, message, tip)):
+                return
+
+    def merge(self, other: str, union: Union, message: str) -> None:
+        """Bring in the commit `other`: what is in either is in the branch then."""
+        for _ in self._attempts("written"):
+            tip = self.tip
+            if tip is None or _is_ancestor(self.repository, tip, other):
+                if self._move(tip, other):
+                    return
+                continue
+            if _is_ancestor(self.repository, other, tip):
+                return
+            files = union(self.read(other), self.read(tip))
+            if self._move(tip, self._commit_of(files, message, other, tip)):
+                return
+
+    def fetch(self, remote: str) -> str | None:
+        """The remote's commit; None: it does not have the branch."""
+        here, kept = self.repository, self.tracked(remote)
+        if remote not in git(here, "remote").splitlines():
+            raise UsageError(
+                f"{remote!r} is no remote of this repository; add it with `git remote add`, or "
+                "name one of `git remote`."
+            )
+        try:
+            if not git(here, "ls-remote", "--heads", "--", remote, self.ref).strip():
+                return None
+            shallow = git_or_none(here, "rev-parse", "--is-shallow-repository") == "true"
+            # In a full clone this would make everything shallow.
+            depth = ("--depth=1",) if shallow else ()
+            wanted = f"+{self.ref}:{kept}"
+            git(here, "fetch", "--quiet", "--no-tags", *depth, "--", remote, wanted)
+        except GitFailed as error:
+            raise DataBranchError(
+                f"the branch {self.name!r} cannot be fetched from {remote!r} "
+                f"({_on_a_line(error)}); check `git remote -v` and your access."
+            ) from error
+        return _commit(here, kept)
+
+    def pull(self, remote: str, union: Union, message: str) -> None:
+        """Bring in what the remote has."""
+        theirs = self.fetch(remote)
+        if theirs is not None:
+            self.merge(theirs, union, message)
+
+    def push(self, remote: str, union: Union, message: str) -> None:
+        """Send it; what others sent meanwhile is brought in."""
+        for attempt in self._attempts(f"pushed to {remote!r}"):
+            if attempt:
+                self.pull(remote, union, message)
+            try:
+                git(self.repository, "push", "--quiet", "--", remote, f"{self.ref}:{self.ref}")
+                return
+            except GitFailed as error:
+                if not any(said in error.stderr for said in OTHERS_FAR_AWAY):
+                    raise DataBranchError(
+                        f"the branch {self.name!r} cannot be pushed to {remote!r} "
+                        f"({_on_a_line(error)}); nothing is lost: what was appended is on the "
+                        "branch here, and appending it again sends it."
+                    ) from error
+
+    def _attempts(self, done: str) -> Iterator[int]:
+        for attempt in range(ATTEMPTS):
+            if attempt:
+                time.sleep(random.uniform(0, PAUSE_S))
+            yield attempt
+        raise DataBranchError(
+            f"the branch {self.name!r} could not be {done}: others were faster in "
+            f"{ATTEMPTS} attempts; append again."
+        )
+
+    def _move(self, old: str | None, new: str) -> bool:
+        """False: it is not where it was read."""
+        words = ("update-ref", "-m", "rlperf history", self.ref, new, old or "")
+        try:
+            git(self.repository, *words)
+        except GitFailed as error:
+            if any(said in error.stderr for said in OTHERS):
+                return False
+            raise DataBranchError(
+                f"the branch {self.name!r} cannot be written ({_on_a_line(error)}); make the "
+                "repository writable, or keep the history in a file with --file."
+            ) from error
+        return True
+
+    def _commit_of(self, files: Files, message: str, *parents: str | None) -> str:
+        known = [parent for parent in parents if parent is not None]
+        tree = self._tree(files, known)
+        words = [word for parent in known for word in ("-p", parent)]
+        env = {} if _has_identity(self.repository) else NOBODY
+        made = git(self.repository, "commit-tree", tree, *words, "-m", message, env=env)
+        return made.strip()
+
+    def _tree(self, files: Files, onto: Sequence[str]) -> str:
+        """What is in any of the commits, as in the first that has it, and these files."""
+        here = self.repository
+        with _own_index() as env:
+            git(here, "read-tree", "--empty", env=env)
+            for commit in reversed(onto):
+                listed = os.fsencode(git(here, "ls-tree", "-r", "-z", "--full-tree", commit))
+                git(here, "update-index", "-z", "--index-info", stdin=listed, env=env)
+            for path, content in files.items():
+                blob = git(here, "hash-object", "-w", "--stdin", stdin=content).strip()
+                entry = f"100644,{blob},{path}"
+                git(here, "update-index", "--add", "--cacheinfo", entry, env=env)
+            return git(here, "write-tree", env=env).strip()
+
+
+@contextmanager
+def _own_index() -> Iterator[dict[str, str]]:
+    with tempfile.TemporaryDirectory(prefix="rlperf-index-") as folder:
+        yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+
+
+def _commit(repository: Path, ref: str) -> str | None:
+    return git_or_none(repository, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+
+
+def _is_ancestor(repository: Path, older: str, newer: str) -> bool:
+    return git_or_none(repository, "merge-base", "--is-ancestor", older, newer) is not None
+
+
+def _has_identity(repository: Path) -> bool:
+    known = (git_or_none(repository, "var", f"GIT_{who}_IDENT") for who in ("AUTHOR", "COMMITTER"))
+    return all(known)
+
+
+def _on_a_line(error: GitFailed) -> str:
+    return " ".join(error.stderr.split())

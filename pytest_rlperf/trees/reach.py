@@ -1,0 +1,240 @@
+"""The files in which two revisions differ."""
+
+import ast
+import importlib.util
+import os
+from collections.abc import Iterable, Iterator, Set
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from pytest_rlperf.errors import RlperfError
+from pytest_rlperf.trees.git import git, listed, top_level
+from pytest_rlperf.trees.ownership import TEST_FOLDERS, relative
+
+if TYPE_CHECKING:
+    from grimp import ImportGraph
+
+
+def changed_files(root: Path, base: str, head: str | None) -> frozenset[Path]:
+    """Real paths, of files that are gone too. `head` is None for the working tree, whose new files
+    count.
+    """
+    top, _ = top_level(root)
+    revisions = (base,) if head is None else (base, head)
+    told = git(top, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", *revisions, "--")
+    new = listed(top, "--others", "--exclude-standard") if head is None else []
+    folder = Path(os.path.realpath(top))
+    return frozenset(folder / name for name in (*told.split("\0"), *new) if name)
+
+
+# The import statements of a file, wherever in it they stand.
+
+
+class Imported(NamedTuple):
+    """A name that an import statement may load: `from a import b` loads `a` and perhaps `a.b`."""
+
+    name: str  # dotted; empty for `from . import b` itself
+    level: int  # leading dots
+
+
+def imported_names(source: bytes) -> Iterator[Imported]:
+    """Raises SyntaxError or ValueError for what is no Python."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from (Imported(alias.name, 0) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            parent = node.module or ""
+            yield Imported(parent, node.level)
+            for alias in node.names:
+                yield Imported(f"{parent}.{alias.name}".lstrip("."), node.level)
+
+
+# Names of modules and the files of the repository that hold them.
+
+
+INIT = "__init__.py"
+
+
+@dataclass(frozen=True)
+class Modules:
+    """Those that this process would import from the tree under `top`, and nobody else's."""
+
+    top: Path
+    _found: dict[str, tuple[Path, ...]] = field(default_factory=dict, repr=False)
+
+    def folders(self, package: str) -> tuple[Path, ...]:
+        """Of a top-level package of the tree; none for what is a single file, or elsewhere."""
+        if package not in self._found:
+            self._found[package] = tuple(self._search(package))
+        return tuple(place for place in self._found[package] if place.is_dir())
+
+    def is_library(self, package: str) -> bool:
+        """Helpers of the tests are none: some files there may be no Python, on purpose."""
+        return package not in TEST_FOLDERS and bool(self.folders(package))
+
+    def files(self, name: str) -> Iterator[Path]:
+        """All that `import name` runs: the packages on the way, and the module itself."""
+        package, *parts = name.split(".")
+        folders = self.folders(package)
+        if not folders:
+            yield from (place for place in self._found[package] if place.is_file())
+        for folder in folders:
+            yield from files_below(folder, parts)
+
+    def name_of(self, file: Path, package: str) -> str | None:
+        """The module of `package` that `file` holds."""
+        for folder in self.folders(package):
+            if file.is_relative_to(folder):
+                parts = file.relative_to(folder).with_suffix("").parts
+                inside = parts[:-1] if parts[-1] == "__init__" else parts
+                return ".".join((package, *inside))
+        return None
+
+    def _search(self, name: str) -> Iterator[Path]:
+        try:
+            spec = importlib.util.find_spec(name)
+        except (ImportError, ValueError):  # a module that was made by hand has none
+            return
+        if spec is None:
+            return
+        places = spec.submodule_search_locations or [spec.origin or ""]
+        for place in map(os.path.realpath, places):
+            if relative(place, str(self.top)) is not None:
+                yield Path(place)
+
+
+def files_below(folder: Path, parts: list[str]) -> Iterator[Path]:
+    """The package in `folder`, and what lies on the way to the module `parts` in it."""
+    yield from _existing(folder / INIT)
+    for part in parts:
+        yield from _existing(folder / f"{part}.py")
+        folder = folder / part
+        yield from _existing(folder / INIT)
+
+
+def _existing(file: Path) -> Iterator[Path]:
+    if file.is_file():
+        yield file
+
+
+# Every file of the repository that a file imports, directly or through others.
+#
+# Inside of packages grimp tells, which reads each once. Test files, conftests and helpers are in no
+# package that it could read, so their own import statements are followed until they lead into one.
+
+
+class ImportsUnknown(RlperfError):
+    """It cannot be told what a test imports."""
+
+
+@dataclass(frozen=True)
+class Imports:
+    """What the files of a tree import, as far as it lies in the tree."""
+
+    modules: Modules
+    packages: tuple[str, ...]
+    graph: "ImportGraph | None"  # None: there is no package
+
+    @classmethod
+    def around(cls, files: Iterable[Path], top: Path) -> "Imports":
+        """`files` say which packages there are to look at."""
+        modules = Modules(top)
+        bare = cls(modules, (), None)
+        packages: set[str] = set()
+        found = set(bare._top_names(files))
+        while new := {name for name in found if modules.is_library(name)} - packages:
+            packages |= new
+            graph = _graph(packages)
+            found = {name.partition(".")[0] for name in graph.modules}
+        return cls(modules, tuple(sorted(packages)), graph) if packages else bare
+
+    def _top_names(self, files: Iterable[Path]) -> Iterator[str]:
+        for file in self.reached(files):
+            yield from (name.partition(".")[0] for name, level in _names(file) if not level)
+
+    def reached(self, files: Iterable[Path]) -> frozenset[Path]:
+        """`files` and all that they lead to."""
+        seen: set[Path] = set()
+        left = list(files)
+        while left:
+            file = left.pop()
+            if file not in seen:
+                seen.add(file)
+                left.extend(self._direct(file))
+        return frozenset(seen)
+
+    def _direct(self, file: Path) -> Iterator[Path]:
+        for package in self.packages:
+            name = self.modules.name_of(file, package)
+            if self.graph is not None and name in self.graph.modules:
+                for imported in self.graph.find_modules_directly_imported_by(name):
+                    yield from self.modules.files(imported)
+                return
+        for name, level in _names(file):
+            if level:
+                yield from files_below(file.parents[level - 1], name.split(".") if name else [])
+            else:
+                yield from self.modules.files(name)
+
+
+def _names(file: Path) -> Iterable[tuple[str, int]]:
+    if file.suffix != ".py":
+        return ()
+    try:
+        return list(imported_names(file.read_bytes()))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise ImportsUnknown(f"{file} cannot be read ({error})") from None
+
+
+def _graph(packages: Iterable[str]) -> "ImportGraph":
+    """With what they import from other packages: some of those may be in the tree too."""
+    try:
+        import grimp
+    except ImportError:
+        raise ImportsUnknown(
+            "grimp is not installed (pip install 'pytest-rlperf[hooks]')"
+        ) from None
+    try:
+        return grimp.build_graph(*packages, include_external_packages=True, cache_dir=None)
+    except Exception as error:  # of a package that it cannot read; there is no base class
+        raise ImportsUnknown(f"grimp cannot read {', '.join(sorted(packages))} ({error})") from None
+
+
+# Which tests a change can reach.
+#
+# In doubt it reaches them: a test that is left out wrongly is a regression that nobody sees.
+
+
+PROSE = frozenset({".md", ".rst", ".png", ".svg", ".jpg", ".gif", ".ipynb", ".html", ".css"})
+"""Endings of files that people read and no test runs."""
+STEERING = frozenset({"setup.py"})
+"""Python that builds what the tests import."""
+CONFTEST = "conftest.py"
+
+
+def is_reached(test: Path, imports: Set[Path], changed: Iterable[Path], top: Path) -> bool:
+    """`imports` are the files that the test's file leads to, itself and its conftests included."""
+    return any(_reaches(file, test, imports, top) for file in changed)
+
+
+def _reaches(file: Path, test: Path, imports: Set[Path], top: Path) -> bool:
+    if file in imports:
+        return True
+    if _is_prose(file, top):
+        return False
+    if file.suffix != ".py" or file.name in STEERING:
+        return True  # data, a setting, or the source of something compiled
+    if file.name == CONFTEST:
+        return test.is_relative_to(file.parent)  # one that is gone
+    return _leads_nowhere(test, imports)
+
+
+def _is_prose(file: Path, top: Path) -> bool:
+    hidden = any(part.startswith(".") for part in file.relative_to(top).parts)
+    return hidden or file.suffix in PROSE
+
+
+def _leads_nowhere(test: Path, imports: Set[Path]) -> bool:
+    """It imports nothing of the project, so what it runs is found in some other way."""
+    return all(file == test or file.name == CONFTEST for file in imports)

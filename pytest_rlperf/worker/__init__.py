@@ -1,0 +1,1 @@
+"""What runs in a worker process. Nothing here may import `workers` or `gate`."""

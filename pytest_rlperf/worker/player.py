@@ -1,0 +1,290 @@
+"""One side's part in a benchmark: warm up, wait for the partner, play the slices, report."""
+
+import gc
+import random
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from typing import Any
+
+from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
+from pytest_rlperf.machine.host import involuntary_switches, pin_job
+from pytest_rlperf.memory.probe import probe
+from pytest_rlperf.model.memory import Probe
+from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.phases import listen
+from pytest_rlperf.profile.clock import ProfilingClock, reader_of
+from pytest_rlperf.prove.slowed_clock import RealTime, SlowedClock, Spender
+from pytest_rlperf.wire import Assignment, Channel
+from pytest_rlperf.worker import scout
+from pytest_rlperf.worker.boot import BEFORE_TEST, scatter, stir
+from pytest_rlperf.worker.calls import Calls, Measured, Rounds, Work, counts, loop_overhead_ns
+from pytest_rlperf.worker.clock import (
+    Clock,
+    Elapsed,
+    JobClock,
+    PhaseClock,
+    SystemClock,
+    own_time,
+    wall_time,
+)
+from pytest_rlperf.worker.turns import Baton, order_of_turns, run_abreast, run_together, take_turns
+
+OVERHEAD_MATTERS_CALLS = 50
+"""Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
+
+BATON_SHARE = 0.8
+"""A partner is given up sooner than the controller gives up: it then sees which side is stuck."""
+
+MANY_CALLS = (
+    "rlperf calls this function many times over; if it raises at a later call only, give every "
+    "call fresh state: rlperf.measure(func, setup=...)."
+)
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
+Importer = Callable[[Sequence[str], float], float]
+"""Of names, within so many seconds: how long they take to be imported."""
+
+
+class Player:
+    """Measures the calls of one test at a time, in step with the other side."""
+
+    ends_alone = True
+    """Whether it goes on without a partner that left."""
+
+    def __init__(
+        self,
+        channel: Channel,
+        clock: Clock,
+        side: int,
+        baton: Baton,
+        slowdown: float = 0.0,
+        importer: Importer | None = None,
+    ) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._side = side
+        self._baton = baton
+        self._slowdown = slowdown
+        self._importer = importer
+        self._assignment: Assignment | None = None
+        self._begun = 0.0
+        self._played = self._abandoned = False
+        self._advice: str | None = None
+        self._overhead_ns: float | None = None
+        self._read_ns: Callable[[], int] | None = None
+
+    @property
+    def played(self) -> bool:
+        return self._played
+
+    @property
+    def abandoned(self) -> bool:
+        """The partner left in the middle of the slices: this side is not to blame."""
+        return self._abandoned
+
+    @property
+    def probes(self) -> bool:
+        """Whether memory is looked at in this test, and time is not."""
+        return self._assignment is not None and self._assignment.probe is not None
+
+    @property
+    def advice(self) -> str | None:
+        """What to do where the measured function raised."""
+        return self._advice
+
+    def begin(self, assignment: Assignment) -> None:
+        listen(None)  # a function that raised in a slice has left it on
+        self._assignment = assignment
+        self._begun = time.monotonic()
+        self._played = self._abandoned = False
+        self._advice = None
+
+    def play_kernels(self, assignment: Assignment, plan: Plan, kernels: Measured) -> None:
+        """The reference side of a block."""
+        self.begin(assignment)
+        self._play_block(assignment, plan.without_starts, kernels, None, None)
+
+    def play(
+        self,
+        calls: Calls | Rounds,
+        work: Work,
+        steps: int | None,
+        advice: str | None = MANY_CALLS,
+    ) -> Any:
+        if self._assignment is None:
+            raise FixtureError(
+                "rlperf was called outside of a test; call it in the test body, not in a fixture "
+                "of a wider scope."
+            )
+        if self._played:
+            raise FixtureError(
+                "this test has measured a call already, with rlperf or benchmark; split it in two."
+            )
+        self._played = True
+        try:
+            if self._assignment.probe is not None:
+                return self._probe(self._assignment.probe, calls)
+            return self._play(self._assignment, calls, work, steps)
+        except RlperfError:
+            raise
+        except Exception:
+            self._advice = advice
+            raise
+
+    def _probe(self, order: Probe, calls: Calls | Rounds) -> Any:
+        facts, result = probe(order, calls)
+        self._say("probed", **facts)
+        return result
+
+    def _play(
+        self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
+    ) -> Any:
+        if assignment.plan is not None:
+            return self._play_block(assignment, assignment.plan, calls, work, steps)
+        seen, result = scout.scout(calls, self._with_phases(self._clock))
+        self._say("scouted", **seen, work=counts(work, result), steps=steps)
+        return result
+
+    def _play_block(
+        self, assignment: Assignment, plan: Plan, calls: Measured, work: Work, steps: int | None
+    ) -> Any:
+        rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
+        alive = scatter(rng, BEFORE_TEST)
+        starts_ns = self._starts(assignment, plan, calls)
+        for _ in range(plan.warmup - plan.first_call):
+            calls.once()
+        phases = self._with_phases(self._clock_of(assignment, plan, calls))
+        clock: Clock = phases
+        overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
+        if self._slowdown:
+            spender = self._clock if isinstance(self._clock, Spender) else RealTime()
+            clock = SlowedClock(
+                clock,
+                self._slowdown,
+                spender,
+                judged=wall_time if plan.wall else own_time,
+                apart_ns=plan.calls * overhead_ns,
+            )
+        profiling = ProfilingClock(clock, plan, self._reader()) if plan.profile else None
+        if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
+            calls.warm(plan.calls)
+        self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
+        self._say("ready")
+        if self._channel.receive()["do"] != "go":
+            return calls.once()  # the partner cannot run this test, but its body goes on
+        watched = profiling or clock
+        slices, result, switches = self._slices(assignment, plan, calls, watched, rng)
+        del alive
+        self._say(
+            "measured",
+            own_ns=[own_ns(s, plan, overhead_ns) for s in slices],
+            wall_ns=[s.wall_ns for s in slices],
+            cpu_ns=[s.cpu_ns for s in slices],
+            preempted=switches,
+            **calls.facts(),
+            **({} if profiling is None else {"profile": profiling.facts()}),
+            **({"phases": phases.shares} if phases.shares else {}),
+            **({"starts_ns": starts_ns} if starts_ns else {}),
+            work=counts(work, result),
+            steps=steps,
+        )
+        return result
+
+    def _starts(self, assignment: Assignment, plan: Plan, calls: Measured) -> dict[str, float]:
+        """What a fresh process does once."""
+        found: dict[str, float] = {}
+        if plan.imports and self._importer is not None:
+            found[IMPORT_TIME] = self._importer(plan.imports, BATON_SHARE * assignment.deadline_s)
+        if plan.first_call and plan.exact:
+            raise FixtureError(
+                "first_call times a call of its own, and benchmark.pedantic allows no other than "
+                "those it counts; use rlperf or benchmark(func)."
+            )
+        if plan.first_call:
+            elapsed, _ = calls.timed(1, self._clock)
+            found[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
+        return found
+
+    def _with_phases(self, clock: Clock) -> PhaseClock:
+        return PhaseClock(clock, self._reader())
+
+    def _reader(self) -> Callable[[], int]:
+        if self._read_ns is None:
+            self._read_ns = reader_of(self._clock)
+        return self._read_ns
+
+    def _clock_of(self, assignment: Assignment, plan: Plan, calls: Measured) -> Clock:
+        if not isinstance(self._clock, SystemClock):
+            return self._clock
+        if plan.mode is Mode.LIVE:
+            return JobClock(pin_job(assignment.cores, calls.once))
+        # Chosen for calls that compute; others have the rest of the wall time.
+        self._clock.cpu_bound = plan.mode is Mode.CONCURRENT or plan.hosted
+        self._clock.hosted = plan.hosted
+        return self._clock
+
+    def _slices(
+        self, assignment: Assignment, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
+    ) -> tuple[list[Elapsed], Any, int]:
+        slices: list[Elapsed] = []
+        result = alive = None
+
+        def run_slice() -> None:
+            nonlocal result, alive
+            alive = stir(rng)
+            elapsed, result = calls.timed(plan.calls, clock)
+            slices.append(elapsed)
+
+        def go_on() -> None:
+            """A call beyond those of the plan; a test that has no more to give has not failed. What
+            the test gets is of its last call: it may hold it against what its objects are now."""
+            nonlocal result
+            with suppress(Exception):
+                result = calls.once()
+
+        gc.collect()
+        before = involuntary_switches()
+        gone: PartnerGone | None = None
+        try:
+            if self._baton.alone:
+                for _ in range(plan.pairs):
+                    run_slice()
+            elif plan.abreast:
+                run_abreast(self._side, plan.pairs, assignment.seed, self._baton, run_slice, go_on)
+            elif plan.mode is Mode.CONCURRENT:
+                run_together(self._side, plan.pairs, assignment.seed, self._baton, run_slice)
+            else:
+                order = order_of_turns(plan.pairs, assignment.seed)
+                take_turns(self._side, order, self._baton, run_slice)
+        except PartnerGone as error:
+            gone = error
+        except BaseException:
+            self._baton.leave()
+            raise
+        if gone is not None:
+            # Where both sides would raise, each says so, whichever of them had the first turn.
+            while self.ends_alone and len(slices) < plan.pairs and not self._baton.overdue:
+                run_slice()
+            self._abandoned = True
+            raise gone
+        return slices, result, involuntary_switches() - before
+
+    def _loop_overhead(self, plan: Plan) -> float:
+        if plan.calls < OVERHEAD_MATTERS_CALLS:
+            return 0.0
+        if self._overhead_ns is None:
+            self._overhead_ns = loop_overhead_ns(self._clock)
+        return self._overhead_ns
+
+    def _say(self, event: str, **facts: Any) -> None:
+        assert self._assignment is not None
+        self._channel.send({"event": event, "nodeid": self._assignment.nodeid, **facts})
+
+
+def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
+    """The judged time of a slice, without what the loop itself cost."""
+    taken = wall_time(elapsed) if plan.wall else own_time(elapsed)
+    return max(1, round(taken - plan.calls * overhead_ns))

@@ -1,0 +1,1 @@
+"""The controller's side of worker processes: starting, pairing, playing blocks, planning."""

@@ -1,0 +1,204 @@
+"""Runs blocks: fresh workers, every test that is still undecided in lock-step."""
+
+import itertools
+import os
+import random
+import sys
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from pytest_rlperf.machine.host import core_ticks, steal_share
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.worker import disturbance, metronome
+from pytest_rlperf.workers.pair import SEED_MAX, Pair, Stage, WorkerKind, start_pair
+from pytest_rlperf.workers.process import Process, end_marked
+from pytest_rlperf.workers.side import SideRun, State, Turn
+
+GOODBYE_S = 5.0
+"""For a session to end in good order, tearing down what its fixtures made."""
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One test in one block."""
+
+    nodeid: str
+    plan: Plan | None  # None: scout
+    threads: int
+    deadline_s: float
+    nprocs: int = 0  # ranks of its job; 0: it needs none
+
+    @property
+    def kind(self) -> WorkerKind:
+        # After another test the first call would not be the first: it might be compiled already.
+        alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
+        return WorkerKind(self.nprocs, self.threads, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Played:
+    """What one test gave in one block."""
+
+    nodeid: str
+    runs: tuple[SideRun, ...]
+    core: int | None
+    steal: float
+    seconds: float  # fixtures, warm-up and slices of both sides
+
+
+class Blocks:
+    """Starts the workers of the next block on another core while this one is measured."""
+
+    def __init__(self, stage: Stage) -> None:
+        self._stage = stage
+        self._alive: list[Pair] = []  # every pair that was started and may still run
+        self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
+        self._index = 0
+        self._startup_s = 0.0
+
+    @property
+    def startup_s(self) -> float:
+        """What the last workers took to come up: a block that is over sooner has to wait for the
+        next one's. 0 where those are started later, as ranks that need all cores are."""
+        return self._startup_s
+
+    def run(
+        self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
+    ) -> Iterator[Played]:
+        """One block of `tasks`. Workers collect all `candidates`, since those that are started
+        ahead may be told to run any of them. Another number of threads or ranks needs other
+        workers.
+        """
+        self._index = index
+        by_kind = sorted(tasks, key=lambda task: task.kind)
+        for kind, group in itertools.groupby(by_kind, key=lambda task: task.kind):
+            nodeids = [task.nodeid for task in candidates if task.kind == kind]
+            turned = self._turned(index, group)
+            if kind.nprocs and isinstance(self._stage.launcher, str):
+                yield from _skipped(turned, self._stage.launcher)
+            else:
+                yield from self._run_group(index, kind, turned, nodeids, startup_s)
+
+    def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
+        """Each block begins elsewhere: its first tests are disturbed most, by the next block's
+        start. Neighbours stay neighbours, so that fixtures of a module are made once."""
+        tasks = list(group)
+        start = self._rng(index, "first").randrange(len(tasks))
+        return tasks[start:] + tasks[:start]
+
+    def _run_group(
+        self,
+        index: int,
+        kind: WorkerKind,
+        tasks: list[Task],
+        nodeids: list[str],
+        startup_s: float,
+    ) -> Iterator[Played]:
+        pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
+        ahead = len(self._stage.cores) > max(1, kind.nprocs)
+        if ahead:
+            self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
+        self._end_those_leaving(besides=pair)
+        beside = [*self._metronome(index, tasks), *self._shaker(index, tasks)]
+        try:
+            pair.wait_collected(startup_s)
+            self._startup_s = pair.startup_s if ahead else 0.0
+            for number, task in enumerate(tasks):
+                if not pair.usable:
+                    pair.end()
+                    pair = self._start(index, kind, nodeids)
+                    pair.wait_collected(startup_s)
+                following = tasks[number + 1].nodeid if number + 1 < len(tasks) else None
+                yield self._play(pair, index, task, following)
+            pair.stop()  # its sessions end while the next block runs elsewhere
+        finally:
+            for process in beside:
+                process.end()
+
+    def _metronome(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
+        """Where sides run at once, the core is made to change between them often."""
+        together = any(task.plan and task.plan.mode is Mode.CONCURRENT for task in tasks)
+        if together and len(self._stage.sides) > 1:
+            for core in self._cores_of(index, max(1, tasks[0].nprocs)) or (None,):
+                yield self._beside(metronome.__file__, cores=() if core is None else (core,))
+
+    def _shaker(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
+        cores = self._stage.cores
+        if not self._stage.shaken or not cores or not any(task.plan for task in tasks):
+            return
+        kind = disturbance.shake_of(index, len(cores))
+        if kind is not None:
+            neighbour = self._cores_of(index + 1, 1)
+            yield self._beside(disturbance.__file__, kind, cores=neighbour)
+
+    def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
+        """A process that is told its parent: it may be an orphan before it could ask."""
+        return Process(
+            [sys.executable, "-I", "-S", script, *arguments, str(os.getpid())],
+            env=os.environ,
+            cwd=str(self._stage.folder),
+            cores=cores,
+            fds=(),
+            log=self._stage.folder / "beside.log",
+        )
+
+    def _play(self, pair: Pair, index: int, task: Task, following: str | None) -> Played:
+        # Scouts keep the cores they were started on, which are all.
+        cores = self._cores_of(index, task.plan.cores) if task.plan else ()
+        turn = Turn(
+            nodeid=task.nodeid,
+            following=following,
+            plan=task.plan,
+            cores=cores,
+            seed=self._rng(index, task.nodeid).randrange(SEED_MAX),
+            deadline_s=task.deadline_s,
+        )
+        core = cores[0] if cores else None
+        before, begun = core_ticks(core), time.monotonic()
+        runs = tuple(pair.run(turn))
+        steal = steal_share(before, core_ticks(core))
+        return Played(task.nodeid, runs, core, steal, time.monotonic() - begun)
+
+    def _start(self, index: int, kind: WorkerKind, nodeids: Sequence[str]) -> Pair:
+        # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
+        # of threads are made as large as the cores they find at their start.
+        confined = index and not kind.nprocs  # ranks find their own cores
+        cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
+        rng = self._rng(index, "start")
+        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores)
+        self._alive.append(pair)
+        return pair
+
+    def _cores_of(self, index: int, number: int) -> tuple[int, ...]:
+        """The block's core first, then its neighbours; empty where there is no pinning."""
+        cores = self._stage.cores
+        if not cores:
+            return ()
+        return tuple(cores[(index + k) % len(cores)] for k in range(min(number, len(cores))))
+
+    def _rng(self, index: int, purpose: str) -> random.Random:
+        return random.Random(f"{self._stage.seed}/{index}/{purpose}")
+
+    def _end_those_leaving(self, besides: Pair) -> None:
+        """Pairs of earlier blocks have had a block's time to end in good order; one that was
+        started ahead for tests that then had no turn is not needed any more."""
+        for key in [key for key, pair in self._ahead.items() if key[0] < self._index]:
+            self._ahead.pop(key).end()
+        kept = [besides, *self._ahead.values()]
+        for pair in [pair for pair in self._alive if pair not in kept][:-1]:
+            pair.end(GOODBYE_S)
+            self._alive.remove(pair)
+
+    def close(self) -> None:
+        """End all workers: at once those that wait for a block, soon those that are leaving."""
+        for pair in self._ahead.values():
+            pair.end()
+        for pair in self._alive:
+            pair.end(GOODBYE_S)
+        end_marked(self._stage.token)
+
+
+def _skipped(tasks: Iterable[Task], reason: str) -> Iterator[Played]:
+    for task in tasks:
+        yield Played(task.nodeid, (SideRun(State.SKIPPED, reason),), None, 0.0, 0.0)

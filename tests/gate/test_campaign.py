@@ -1,0 +1,212 @@
+"""The loop of a run: what is scouted, measured, decided, and kept of an interrupted one."""
+
+from typing import Any
+
+from pytest_rlperf.baselines.levels import Level, kernel_ratios
+from pytest_rlperf.gate.campaign import FAIR_SHARE, SCOUT_SHARE
+from pytest_rlperf.gate.partners import SAVE_BLOCKS, SOLO_BLOCKS, Alone, Kernels
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.stats.decide import LOOKS
+from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.workers.planning import LONGEST, block_seconds
+from pytest_rlperf.workers.side import State
+from tests.factories import a_session
+from tests.gate.campaigns import SEEN, Fake, Over, run, slower, unsure
+
+
+def test_every_test_is_scouted_once_and_then_measured_until_it_is_decided():
+    over = run({"same": Fake(), "slower": Fake(slower)})
+    assert [task.plan for task in over.blocks.ran[0]] == [None, None]
+    assert over.outcome("same") is Outcome.UNCHANGED
+    assert over.outcome("slower") is Outcome.REGRESSED
+    assert over.blocks.blocks_of("same") == LOOKS[0]
+    assert over.blocks.blocks_of("slower") > LOOKS[0]
+
+
+def test_decided_tests_drop_out_of_later_blocks():
+    over = run({"same": Fake(), "slower": Fake(slower)})
+    assert [task.nodeid for task in over.blocks.ran[-1]] == ["slower"]
+
+
+def test_a_result_has_what_was_measured():
+    result = run({"same": Fake()}).results["same"]
+    assert (len(result.blocks), len(result.log_ratios), result.steps) == (5, 5, 7)
+    assert (result.blocks[0].core, result.blocks[0].steal) == (1, 0.25)
+    assert result.repeat_command == "pytest same"
+
+
+def test_progress_counts_what_is_decided():
+    shown = run({"same": Fake(), "slower": Fake(slower)}).shown
+    assert [shown[0].decided, shown[-1].decided] == [0, 2]
+    assert shown[-1].tests == 2
+    assert shown[0].blocks == 0
+
+
+def test_a_test_that_fails_in_the_scout_has_no_block():
+    over = run({"broken": Fake(scout=State.FAILED), "same": Fake()})
+    assert over.outcome("broken") is Outcome.FAILED
+    assert over.blocks.blocks_of("broken") == 0
+    assert over.outcome("same") is Outcome.UNCHANGED
+
+
+def test_a_skipped_test_is_no_failure():
+    result = run({"skipped": Fake(scout=State.SKIPPED)}).results["skipped"]
+    assert (result.verdict.outcome, result.skipped) == (Outcome.SKIPPED, "why")
+
+
+def test_alone_a_test_is_shown_after_a_few_blocks():
+    over = run({"same": Fake()}, partner=Alone())
+    assert over.outcome("same") is Outcome.NO_BASELINE
+    assert over.blocks.blocks_of("same") == SOLO_BLOCKS
+
+
+# -- interruption -------------------------------------------------------------------------------
+
+
+def test_an_interrupted_campaign_keeps_what_was_measured():
+    over = run({"unsure": Fake(unsure), "late": Fake(unsure)}, stop_at=4)
+    assert over.interrupted
+    assert len(over.results["unsure"].blocks) == 3
+    assert over.outcome("unsure") is Outcome.INCONCLUSIVE
+    assert over.reason("unsure").endswith("; run it again")
+
+
+def test_an_interrupted_scout_leaves_every_test_open():
+    over = run({"same": Fake()}, stop_at=0)
+    assert over.interrupted
+    assert over.results["same"].blocks == ()
+    assert over.reason("same").startswith("the run was interrupted")
+
+
+# The loop of a run that compares with stored baselines, or saves them.
+
+
+def level(**fields: Any) -> Level:
+    sessions = (a_session({"interpreter": [0.0] * 6}),)
+    return Level(**{"weights": {"interpreter": 1.0}, "sessions": sessions, "work": {}, **fields})
+
+
+def test_a_save_measures_on_after_the_decision():
+    over = run({"same": Fake()}, partner=Kernels({}, saving=True))
+    assert over.blocks.blocks_of("same") == SAVE_BLOCKS
+    assert over.outcome("same") is Outcome.NO_BASELINE
+
+
+def test_a_decided_test_is_measured_as_often_as_a_save_needs():
+    found = run({"same": Fake()}, partner=Kernels({}, saving=True)).results["same"]
+    at = kernel_ratios(found.blocks[0])["interpreter"]
+    sessions = (a_session(blocks=({"interpreter": at},) * 6),)
+    known = Kernels({"same": level(sessions=sessions)}, saving=True)
+    over = run({"same": Fake()}, partner=known)
+    assert over.outcome("same") is Outcome.UNCHANGED
+    assert over.blocks.blocks_of("same") == SAVE_BLOCKS > LOOKS[0]
+
+
+def test_other_work_than_stored_is_incomparable_at_once():
+    known = Kernels({"same": level(work={"updates": 3.0})})
+    over = run({"same": Fake(work={"updates": 4.0})}, partner=known)
+    assert over.outcome("same") is Outcome.INCOMPARABLE
+    assert "updates is 3 on the base and 4 on head" in over.reason("same")
+    assert over.blocks.blocks_of("same") == 1
+
+
+def test_other_work_than_stored_can_be_saved_anew():
+    known = Kernels({"same": level(work={"updates": 3.0})}, saving=True)
+    over = run({"same": Fake(work={"updates": 4.0})}, partner=known)
+    assert over.outcome("same") is Outcome.INCOMPARABLE
+    assert len(over.results["same"].blocks) == SAVE_BLOCKS
+    assert over.results["same"].log_ratios == ()
+
+
+def test_what_cannot_be_compared_says_why_even_when_time_runs_out():
+    changed = Ended(Outcome.INCOMPARABLE, "the benchmark itself changed")
+    over = run({"same": Fake(seconds=1.0)}, partner=Kernels({"same": changed}), budget_s=4)
+    assert over.blocks.blocks_of("same") < SOLO_BLOCKS
+    assert over.reason("same") == "the benchmark itself changed"
+
+
+def test_the_label_of_a_comparison_stands_beside_its_verdict():
+    known = Kernels({"same": level(label="saved on another CPU (Some CPU)")})
+    result = run({"same": Fake()}, partner=known).results["same"]
+    assert result.verdict.label == "saved on another CPU (Some CPU)"
+
+
+# How the tests of a run share its time: who gets a block, and of how many pairs.
+
+
+def test_a_slow_test_does_not_starve_the_others():
+    quick = {f"quick{k}": Fake(unsure) for k in range(4)}
+    over = run({**quick, "slow": Fake(unsure, seconds=5.0)}, budget_s=40)
+    slow = over.blocks.blocks_of("slow")
+    assert slow >= 1
+    assert all(over.blocks.blocks_of(name) >= 10 * slow for name in quick)
+
+
+def test_no_test_begins_a_block_after_it_had_more_than_its_share():
+    tests = {"quick": Fake(unsure), "slow": Fake(unsure, seconds=1.0)}
+    over = run(tests, budget_s=30)
+    spent = dict.fromkeys(tests, 0.0)
+    for block in over.blocks.ran[1:]:
+        if len(block) == len(tests):
+            assert spent["slow"] <= FAIR_SHARE * sum(spent.values()) / len(tests)
+        for task in block:
+            spent[task.nodeid] += tests[task.nodeid].seconds
+
+
+def test_what_does_not_fit_into_the_time_left_is_not_begun():
+    over = run({"slow": Fake(unsure, seconds=7.0)}, budget_s=30)
+    assert over.blocks.blocks_of("slow") == 3  # and 7 s for the scout, so that 2 s are left
+    assert over.outcome("slow") is Outcome.INCONCLUSIVE
+
+
+def test_a_run_ends_with_its_budget_and_gives_what_is_open_its_best_word():
+    over = run({"unsure": Fake(unsure, seconds=1.0), "slower": Fake(slower)}, budget_s=8)
+    assert over.blocks.now - 100 <= 8 + 1.1
+    assert over.outcome("unsure") is Outcome.INCONCLUSIVE
+    assert "raise --rlperf-budget" in over.reason("unsure")
+    assert over.outcome("slower") is Outcome.REGRESSED
+
+
+def test_scouts_of_a_suite_too_large_leave_time_to_measure():
+    tests = {f"t{k:02}": Fake(seconds=1.0) for k in range(40)}
+    over = run(tests, budget_s=20)
+    scouted = len(over.blocks.ran[0])
+    assert scouted == SCOUT_SHARE * 20
+    assert over.blocks.blocks_of("t00") >= 1
+    assert over.outcome("t39") is Outcome.INCONCLUSIVE
+    assert "the budget ran out after 0 of at least 3 blocks" in over.reason("t39")
+
+
+def test_alone_what_had_no_time_says_so():
+    tests = {f"t{k:02}": Fake(seconds=1.0) for k in range(40)}
+    over = run(tests, budget_s=20, partner=Alone())
+    assert over.reason("t39") == "the budget ran out before it was measured"
+
+
+# -- the length of a block ----------------------------------------------------------------------
+
+
+def pairs(over: Over) -> int:
+    plan = over.blocks.ran[1][0].plan
+    assert plan is not None
+    return plan.pairs
+
+
+def test_a_block_that_is_over_before_the_next_workers_are_up_gets_more_pairs():
+    plain, waiting = run({"same": Fake()}), run({"same": Fake()}, startup_s=3600.0)
+    assert pairs(waiting) == LONGEST * pairs(plain)
+
+
+def test_many_tests_fill_the_time_by_themselves():
+    plain = run({"same": Fake()})
+    plan = plain.results["same"].plan
+    assert plan is not None
+    one_s = block_seconds(plan, SEEN)
+    many = run({f"t{k}": Fake() for k in range(20)}, startup_s=10 * one_s)
+    assert pairs(many) == pairs(plain)
+
+
+def test_a_test_that_says_how_many_calls_it_wants_gets_no_more():
+    fixed = Fake(spec=Spec(iterations=10))
+    assert pairs(run({"fixed": fixed}, startup_s=3600.0)) == pairs(run({"fixed": fixed}))

@@ -1,0 +1,43 @@
+"""The files of a finished run: each is written, or said to be missing."""
+
+import json
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+from pytest_rlperf.gate.publishing import Published, publish
+from pytest_rlperf.history.branch import HistoryBranch
+from pytest_rlperf.options import Settings
+from tests.factories import a_past, a_test, run_result
+from tests.trees.repositories import new_repository
+
+
+def published(root: Path, **files: Path) -> Published:
+    given = {"json": None, "report": None, "history": "rlperf-data", **files}
+    settings: Any = SimpleNamespace(**given)
+    return publish(run_result(a_test()), 0, (), cast(Settings, settings), (), root)
+
+
+def test_all_files_are_written(tmp_path: Path):
+    file, folder = tmp_path / "result.json", tmp_path / "report"
+    assert published(tmp_path, json=file, report=folder) == Published()
+    assert json.loads(file.read_text()) == json.loads((folder / "report.json").read_text())
+
+
+def test_a_file_whose_folder_vanished_meanwhile_costs_nothing_else(tmp_path: Path):
+    file, folder = tmp_path / "gone" / "result.json", tmp_path / "report"
+    done = published(tmp_path, json=file, report=folder)
+    assert not done.complete
+    assert done.notices == (
+        f"{file} cannot be written: No such file or directory; "
+        "what it would have held stands above.",
+    )
+    assert (folder / "report.json").exists()
+
+
+def test_the_report_draws_the_history_of_the_repository(tmp_path: Path):
+    root = new_repository(tmp_path / "repository", {"lib.py": ""})
+    HistoryBranch(root).append([a_past("a" * 40), a_past("b" * 40)])
+    published(root, report=tmp_path / "report")
+    page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
+    assert '<section id="trends">' in page

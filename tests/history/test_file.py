@@ -1,0 +1,245 @@
+"""A line of the history survives the file; what is none is told with its place."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.history.file import HistoryFile, entries_of, line_of, read_history
+from pytest_rlperf.history.records import ReferenceTime
+from pytest_rlperf.model.block import Drift, Reference, SideDrift
+from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.report.result_file import run_as_dict
+from tests.factories import FACTS, a_past, a_past_metric, a_test, block, run_result, verdict
+
+WHOLE = a_past(
+    base="b" * 40,
+    committed="2030-01-01T00:00:00+00:00",
+    category="agents",
+    steal=0.02,
+    drift=0.05,
+    reference=ReferenceTime(1, {"interpreter": 0.5, "clock": 13.8}, {"interpreter": 1.0}),
+    metrics=(a_past_metric(change=0.01, low=0.0, high=0.02, threshold=0.05),),
+)
+
+
+METRIC = json.loads(line_of(WHOLE))["metrics"][0]
+
+
+def damaged(**fields: object) -> str:
+    return json.dumps({**json.loads(line_of(WHOLE)), **fields})
+
+
+def test_a_test_survives_its_line():
+    tests = (a_past(), WHOLE)
+    assert read_history("history", map(line_of, tests)).tests == tests
+
+
+def test_a_line_has_no_blocks_and_no_line_end():
+    line = line_of(WHOLE)
+    assert "\n" not in line
+    assert "head_blocks" not in line
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("{half", "is no JSON (Expecting property name"),
+        ("[" * 100_000, "is no JSON (maximum recursion depth"),
+        ('{"schema": NaN}', "is no JSON (it holds NaN, which is no finite number); mend it"),
+        (damaged(steal=1e999).replace("Infinity", "1e999"), "is no JSON (it holds 1e999"),
+        (damaged(schema=99), "has schema 99, and this version reads up to 1; update pytest-rlperf"),
+        (damaged(schema="1"), "is no line of a history; mend it or take it out"),
+        ("[]", "is no line of a history"),
+        (damaged(created="yesterday"), "is damaged at created"),
+        (damaged(created="2030-01-02T03:04:05"), "is damaged at created"),
+        (damaged(metrics=[{"name": "time"}]), "is damaged at metrics[0].unit"),
+        (damaged(metrics=[{**METRIC, "low": -1.0}]), "is damaged at metrics[0].low"),
+        (damaged(reference={"edition": 1}), "is damaged at reference.log_ratios"),
+        (
+            damaged(reference={"edition": 1, "log_ratios": {"clock": "1"}, "weights": {}}),
+            "is damaged at reference.log_ratios.clock",
+        ),
+    ],
+)
+def test_a_line_that_is_none_is_told_with_its_place_and_the_others_are_read(line: str, said: str):
+    past = read_history("history.jsonl", [line_of(a_past()), line, line_of(WHOLE)])
+    assert past.tests == (a_past(), WHOLE)
+    (trouble,) = past.troubles
+    assert trouble.startswith(f"history.jsonl line 2 {said}")
+    assert trouble.endswith(".")
+
+
+def test_a_torn_end_is_told():
+    past = read_history("history.jsonl", [line_of(WHOLE)], torn=b'{"sch')
+    assert past.tests == (WHOLE,)
+    assert past.troubles == (
+        "history.jsonl ends in a line that was cut off; the next `rlperf history append` puts it "
+        "aside.",
+    )
+
+
+# What the history keeps of a result.
+
+
+MEASURED = a_test(
+    spec=Spec(category="agents"),
+    verdict=verdict(Outcome.REGRESSED, "slower", (0.25, 0.24, 0.26)),
+    blocks=tuple(block([500], [400], steal=steal) for steal in (0.0, 0.03, 0.01)),
+    steps=7,
+    source_hash="abc",
+)
+RUN = run_result(MEASURED, fingerprint=FACTS, base_commit="b" * 40)
+TEST = run_as_dict(RUN, 0)["tests"][0]
+
+
+def entries(run: RunResult, **fields: Any) -> Any:
+    return entries_of({**run_as_dict(run, 0), **fields}, "result.json", committed=None)
+
+
+def test_a_measured_test_is_kept_with_what_trends_need():
+    (test,) = entries(RUN)
+    assert (test.nodeid, test.commit, test.base) == (MEASURED.nodeid, "f" * 40, "b" * 40)
+    assert (test.machine, test.python) == ("some-cpu-2-cores-x86-64", "3.11.7, GCC 12.2.0")
+    assert (test.category, test.source_hash, test.mode) == ("agents", "abc", "against")
+    assert (test.steal, test.drift, test.reference) == (0.03, None, None)
+
+
+def test_time_is_kept_once_with_its_verdict_and_without_its_blocks():
+    ((time,),) = (test.metrics for test in entries(RUN))
+    assert (time.name, time.unit, time.value, time.outcome) == ("time", "ns", 500, "regressed")
+    assert (time.change, time.low, time.high, time.threshold) == (0.25, 0.24, 0.26, 0.05)
+    assert time.blocks == 3
+
+
+def test_the_time_over_every_kernel_is_kept_with_the_unit_it_was_judged_in():
+    played = [
+        block([1000], None, reference=Reference({"stride": (ns,), "interpreter": (500,)}))
+        for ns in (90, 100, 110)
+    ]
+    test = a_test(blocks=tuple(played), unit={"stride": 1.0})
+    (kept,) = entries(run_result(test))
+    assert kept.reference.log_ratios == pytest.approx(
+        {"clock": 6.907755, "stride": 2.305944, "interpreter": 0.693147}, abs=1e-5
+    )
+    assert kept.reference.weights == {"stride": 1.0}
+
+
+@pytest.mark.parametrize(("matters", "kept"), [(True, 0.2), (False, None)])
+def test_drift_is_kept_where_it_matters(matters: bool, kept: float | None):
+    drift = Drift(8, SideDrift(Interval(0.2, 0.1, 0.3), matters))
+    (test,) = entries(run_result(a_test(blocks=MEASURED.blocks, drift=drift)))
+    assert test.drift == kept
+
+
+def test_what_was_not_measured_is_not_kept():
+    (test,) = entries(run_result(a_test("test_b.py::test_skipped", skipped="no GPU"), MEASURED))
+    assert test.nodeid == MEASURED.nodeid
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"dirty": True}, "was measured with uncommitted changes, so it belongs to no commit"),
+        ({"commit": None}, "was measured outside of a repository, so it belongs to no commit"),
+        ({"mode": "prove"}, "is a proof of the gate, not a measurement"),
+        ({"tests": []}, "holds no test that was measured; there is nothing to append"),
+    ],
+)
+def test_what_is_no_measurement_of_a_commit_is_refused(fields: dict[str, Any], said: str):
+    with pytest.raises(UsageError, match=rf"result\.json {said}"):
+        entries(RUN, **fields)
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"created": "yesterday"}, r"is damaged at created of test_a\.py::test_a"),
+        ({"commit": 5}, "is damaged at commit of"),
+        ({"base_commit": []}, "is damaged at base of"),
+        ({"tests": [{**TEST, "witnesses": {"steal": "much"}}]}, "is damaged at steal of"),
+        ({"tests": [{**TEST, "witnesses": None}]}, "holds what no run writes"),
+        ({"tests": [{**TEST, "drift": {"head": {}}}]}, "holds what no run writes"),
+        ({"tests": [{**TEST, "reference": {}}]}, "holds what no run writes"),
+    ],
+)
+def test_what_nobody_could_read_back_is_not_kept(fields: dict[str, Any], said: str):
+    with pytest.raises(UsageError, match=rf"result\.json {said}.*; write it with pytest"):
+        entries(RUN, **fields)
+
+
+# The history in a file: appended once, and mended after a writer that was killed.
+
+
+FIRST, SECOND = a_past("a" * 40), a_past("b" * 40)
+WRITER = """
+import sys
+from pathlib import Path
+from pytest_rlperf.history.file import HistoryFile
+from tests.factories import a_past
+
+file = HistoryFile(Path(sys.argv[1]))
+for number in range(20):
+    file.append([a_past(f"{sys.argv[2]}{number:039}", f"test_a.py::test_{i}") for i in range(5)])
+"""
+
+
+@pytest.fixture
+def history(tmp_path: Path) -> HistoryFile:
+    return HistoryFile(tmp_path / "history.jsonl")
+
+
+def test_what_is_appended_is_read_in_order(history: HistoryFile):
+    history.append([FIRST])
+    kept = history.append([SECOND])
+    assert (kept.added, kept.where, kept.torn) == (1, str(history.path), None)
+    assert history.read().tests == (FIRST, SECOND)
+
+
+def test_a_result_that_is_there_already_is_not_written_again(history: HistoryFile):
+    history.append([FIRST])
+    assert history.append([FIRST, SECOND]).added == 1
+    assert history.read().tests == (FIRST, SECOND)
+
+
+def test_a_torn_line_is_put_aside_and_what_it_held_can_be_appended_again(history: HistoryFile):
+    history.append([FIRST, SECOND])
+    torn = history.path.read_bytes()[:-40]
+    history.path.write_bytes(torn)
+    assert "cut off" in history.read().troubles[0]
+    kept = history.append([FIRST, SECOND])
+    assert kept.added == 1
+    assert kept.torn == f"{history.path}.torn"
+    assert Path(kept.torn).read_text() == torn.decode().split("\n")[1] + "\n"
+    assert (history.read().tests, history.read().troubles) == ((FIRST, SECOND), ())
+
+
+def test_a_line_that_nobody_can_read_stays_where_it_is(history: HistoryFile):
+    history.path.write_text("what is this?\n")
+    history.append([FIRST])
+    assert history.path.read_text() == f"what is this?\n{line_of(FIRST)}\n"
+    assert history.read().tests == (FIRST,)
+
+
+def test_two_processes_that_append_at_once_lose_nothing(history: HistoryFile):
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITER, str(history.path), name]) for name in "ab"
+    ]
+    assert [writer.wait(timeout=300) for writer in writers] == [0, 0]
+    past = history.read()
+    assert past.troubles == ()
+    assert len({(test.commit, test.nodeid) for test in past.tests}) == 2 * 20 * 5
+
+
+def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
+    nowhere = HistoryFile(tmp_path / "nowhere" / "history.jsonl")
+    with pytest.raises(UsageError, match=r"cannot be written to .*\(No such file or directory\)"):
+        nowhere.append([FIRST])
+    with pytest.raises(UsageError, match=r"cannot be read \(No such file or directory\); write"):
+        nowhere.read()

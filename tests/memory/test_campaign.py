@@ -1,0 +1,137 @@
+"""Rounds of processes for memory, made up, until every metric is decided or time is up."""
+
+from collections.abc import Mapping
+from typing import cast
+
+import pytest
+
+from pytest_rlperf.baselines.levels import MemoryLevel
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.memory import campaign
+from pytest_rlperf.memory.campaign import MemoryCampaign, repeats_for
+from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask
+from pytest_rlperf.model.memory import MIB, Limits, Pass
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.workers.side import SideRun, State
+from tests.factories import a_test
+
+NODE = "test_a.py::test_a"
+NAMES = {Pass.RESIDENT: "peak_rss", Pass.TRACED: "traced_peak", Pass.EXACT: "memray_peak"}
+
+
+class FakeRuns:
+    """Every process takes a second, and says what its side always says."""
+
+    def __init__(self, *sizes: float, base: State = State.RAN) -> None:
+        self.now = 0.0
+        self.tasks: list[MemoryTask] = []
+        self.paired = len(sizes) > 1
+        self.closed = False
+        self._sizes = sizes
+        self._base = base
+
+    def run(self, number: int, task: MemoryTask, startup_s: float) -> MemoryPlayed:
+        self.now += 1
+        self.tasks.append(task)
+        name = NAMES[task.probe.look]
+        states = (State.RAN, self._base)
+        runs = tuple(
+            SideRun(state, "why", {"values": {name: size}, "call_s": 0.1})
+            for size, state in zip(self._sizes, states, strict=False)
+        )
+        return MemoryPlayed(runs, 1.0)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def play(
+    runs: FakeRuns,
+    budget_s: float = 1000.0,
+    levels: Mapping[str, MemoryLevel] | None = None,
+    timed: TestResult | None = None,
+) -> TestResult:
+    benchmark = Benchmark(NODE, Spec(), "abc", "pytest", timed=False, memory=True)
+    campaign = MemoryCampaign(
+        [benchmark],
+        cast(MemoryRuns, runs),
+        levels=levels or {},
+        limits=Limits(),
+        budget=Budget(budget_s, 0.0, lambda: runs.now),
+        gates=5,
+        show=lambda progress: None,
+    )
+    campaign.run()
+    assert runs.closed
+    return campaign.attached(NODE, timed, interrupted=False)
+
+
+@pytest.fixture(autouse=True)
+def no_memray(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(campaign, "is_installed", lambda: False)
+
+
+def test_three_processes_of_each_pass_settle_what_did_not_change():
+    runs = FakeRuns(5 * MIB, 5 * MIB)
+    assert play(runs).outcome is Outcome.UNCHANGED
+    assert len(runs.tasks) == 1 + 2 * 3  # and the first look
+
+
+def test_growth_is_confirmed_by_three_more():
+    runs = FakeRuns(9 * MIB, 5 * MIB)
+    assert play(runs).outcome is Outcome.REGRESSED
+    assert len(runs.tasks) == 1 + 2 * 6
+
+
+def test_of_a_test_that_has_grown_memray_names_the_lines(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(campaign, "is_installed", lambda: True)
+    grown, same = FakeRuns(9 * MIB, 5 * MIB), FakeRuns(5 * MIB, 5 * MIB)
+    play(grown)
+    play(same)
+    assert [task.probe.look for task in grown.tasks].count(Pass.EXACT) == 1
+    assert [task.probe.look for task in same.tasks].count(Pass.EXACT) == 0
+
+
+def test_all_processes_make_as_many_calls_as_the_first_look_allows():
+    runs = FakeRuns(MIB, MIB)
+    play(runs)
+    assert {task.probe.repeats for task in runs.tasks[1:]} == {20}
+
+
+def test_a_stored_baseline_says_how_many_calls_and_holds_the_sizes():
+    runs = FakeRuns(9 * MIB)
+    level = MemoryLevel({"peak_rss": (5e6,) * 3, "traced_peak": (5e6,) * 3}, repeats=7)
+    assert play(runs, levels={NODE: level}).outcome is Outcome.REGRESSED
+    assert {task.probe.repeats for task in runs.tasks[1:]} == {7}
+
+
+def test_without_a_baseline_sizes_are_shown():
+    test = play(FakeRuns(5 * MIB))
+    assert test.outcome is Outcome.NO_BASELINE
+    assert test.memory_bytes == (5 * MIB,) * 3
+
+
+def test_a_budget_that_ends_early_leaves_it_open():
+    test = play(FakeRuns(9 * MIB, 5 * MIB), budget_s=0.5)
+    assert test.outcome is Outcome.INCONCLUSIVE
+    assert "the budget ran out before its memory was measured" in test.verdict.reason
+
+
+def test_trouble_on_the_base_is_told():
+    test = play(FakeRuns(5 * MIB, 5 * MIB, base=State.FAILED))
+    assert test.outcome is Outcome.NO_BASELINE
+    assert test.verdict.reason == "it fails on the base: why"
+
+
+def test_time_keeps_its_verdict_beside_that_on_memory():
+    test = play(FakeRuns(9 * MIB, 5 * MIB), timed=a_test(NODE))
+    assert test.verdict.outcome is Outcome.UNCHANGED
+    assert test.outcome is Outcome.REGRESSED
+
+
+@pytest.mark.parametrize(("call_s", "repeats"), [(0.0, 30), (0.1, 20), (10.0, 2)])
+def test_calls_are_as_many_as_fit(call_s: float, repeats: int):
+    assert repeats_for(call_s) == repeats

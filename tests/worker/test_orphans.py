@@ -1,0 +1,63 @@
+"""Processes that run beside the workers live no longer than the run that started them."""
+
+import os
+import subprocess
+import sys
+import time
+from contextlib import suppress
+
+import psutil
+import pytest
+
+from pytest_rlperf.worker import disturbance, metronome
+from pytest_rlperf.worker.disturbance import COMPUTE, STREAM
+
+PARENT = """
+import os, subprocess, sys
+child = subprocess.Popen([sys.executable, "-I", "-S", *sys.argv[1:], str(os.getpid())])
+print(child.pid, flush=True)
+sys.stdin.read()
+"""
+
+pytestmark = [
+    pytest.mark.skipif(os.name != "posix", reason="needs POSIX processes"),
+    pytest.mark.parametrize(
+        "script",
+        [
+            pytest.param((metronome.__file__,), id="metronome"),
+            pytest.param((disturbance.__file__, COMPUTE), id="computing"),
+            pytest.param((disturbance.__file__, STREAM), id="streaming"),
+        ],
+    ),
+]
+
+
+def test_they_end_with_their_parent_even_if_that_is_killed(script: tuple[str, ...]):
+    command = [sys.executable, "-c", PARENT, *script]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as parent:
+        assert parent.stdout is not None
+        child = psutil.Process(int(parent.stdout.readline()))
+        parent.kill()
+    try:
+        assert is_gone(child, within_s=30.0)
+    finally:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+
+
+def test_they_end_at_once_if_their_parent_died_before_they_were_up(script: tuple[str, ...]):
+    not_the_parent = str(os.getppid())
+    command = [sys.executable, "-I", "-S", *script, not_the_parent]
+    assert subprocess.run(command, timeout=30.0).returncode == 0
+
+
+def is_gone(process: psutil.Process, within_s: float) -> bool:
+    until = time.monotonic() + within_s
+    while time.monotonic() < until:
+        try:
+            if not process.is_running() or process.status() == psutil.STATUS_ZOMBIE:
+                return True
+        except psutil.NoSuchProcess:
+            return True
+        time.sleep(0.01)
+    return False

@@ -1,0 +1,309 @@
+"""One side's part in a benchmark: what it plays, and what it tells the controller."""
+
+import gc
+import itertools
+import socket
+import threading
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, cast
+
+import pytest
+
+from pytest_rlperf.errors import FixtureError, PartnerGone
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.phases import phase
+from pytest_rlperf.wire import BASE, HEAD, Assignment, Channel
+from pytest_rlperf.worker import scout, turns
+from pytest_rlperf.worker.calls import Calls, counts
+from pytest_rlperf.worker.clock import Elapsed
+from pytest_rlperf.worker.player import Player, own_ns
+from pytest_rlperf.worker.turns import Baton
+from tests.factories import FakeChannel, FakeClock
+
+NODE = "test_a.py::test_a"
+PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
+MS = 10**6
+
+
+@pytest.fixture(autouse=True)
+def shared_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Both sides are played in the process of the tests, which slices neither hog nor freeze."""
+    monkeypatch.setattr(turns, "FILLER_BYTES", 1)
+    yield
+    gc.unfreeze()
+
+
+def player(
+    channel: FakeChannel,
+    clock: FakeClock | None = None,
+    plan: Plan | None = PLAN,
+    side: int = HEAD,
+    baton: Baton | None = None,
+) -> Player:
+    made = Player(cast(Channel, channel), clock or FakeClock(), side, baton or Baton(None))
+    made.begin(Assignment(NODE, plan, seed=1, deadline_s=30.0, cores=()))
+    return made
+
+
+def test_a_block_is_announced_let_go_and_reported():
+    channel, clock, calls = FakeChannel(["go"]), FakeClock(), []
+
+    def work() -> int:
+        calls.append(channel.events)
+        clock.compute(100)
+        return len(calls)
+
+    result = player(channel, clock).play(Calls(work), {"updates": 7}, steps=50)
+    assert channel.events == ["ready", "measured"]
+    assert result == len(calls)
+    assert channel.sent[-1] == {
+        "event": "measured",
+        "nodeid": NODE,
+        "own_ns": [200, 200, 200],
+        "wall_ns": [200, 200, 200],
+        "cpu_ns": [200, 200, 200],
+        "preempted": channel.sent[-1]["preempted"],
+        "work": {"updates": 7.0},
+        "steps": 50,
+    }
+
+
+def test_warm_up_and_one_untimed_slice_come_before_the_first_turn():
+    channel, early = FakeChannel(["go"]), []
+    player(channel).play(Calls(lambda: early.append(not channel.sent)), None, None)
+    assert early.count(True) == PLAN.warmup + PLAN.calls
+    assert early.count(False) == PLAN.pairs * PLAN.calls
+
+
+def test_the_wait_for_a_core_is_left_out_of_own_time_and_kept_in_wall_time():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+
+    def work() -> None:
+        clock.compute(100)
+        clock.wait_for_core(400)
+
+    player(channel, clock).play(Calls(work), None, None)
+    assert channel.sent[-1]["own_ns"] == [200] * 3
+    assert channel.sent[-1]["wall_ns"] == [1000] * 3
+
+
+def test_the_first_call_is_timed_on_its_own_where_the_plan_asks_for_it():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+    calls: list[int] = []
+
+    def work() -> None:
+        clock.compute(100 if calls else 5000)
+        calls.append(1)
+
+    plan = replace(PLAN, first_call=True)
+    player(channel, clock, plan).play(Calls(work), None, None)
+    assert channel.sent[-1]["starts_ns"] == {"first_call": 5000.0}
+    assert channel.sent[-1]["own_ns"] == [200] * 3
+    assert len(calls) == PLAN.warmup + PLAN.calls * (PLAN.pairs + 1)
+
+
+def test_calls_that_a_test_counts_have_no_other_first_one():
+    plan = replace(PLAN, first_call=True, exact=True)
+    with pytest.raises(FixtureError, match=r"benchmark\.pedantic allows no other than those it"):
+        player(FakeChannel(["go"]), plan=plan).play(Calls(lambda: None), None, None)
+
+
+def test_phases_are_told_with_the_slices():
+    channel, clock = FakeChannel(["go"]), FakeClock()
+
+    def work() -> None:
+        with phase("learn"):
+            clock.compute(75)
+        clock.compute(25)
+
+    player(channel, clock).play(Calls(work), None, None)
+    assert channel.sent[-1]["phases"] == {"learn": pytest.approx(0.75, abs=0.01)}
+
+
+def test_a_side_whose_partner_cannot_play_stands_aside():
+    channel, clock = FakeChannel(["alone"]), FakeClock()
+    made = player(channel, clock)
+    made.play(Calls(lambda: clock.compute(1)), None, None)
+    assert channel.events == ["ready"]
+    assert clock.wall_ns == PLAN.warmup + PLAN.calls + 1  # one more, for the test's own checks
+    assert made.played
+
+
+def test_without_a_plan_it_scouts(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(scout, "CHILD_WATCH_S", 0.0)
+    channel, clock = FakeChannel(), FakeClock()
+    made = player(channel, clock, plan=None)
+    made.play(Calls(lambda: clock.compute(20 * MS)), {"updates": 3}, steps=5)
+    (said,) = channel.sent
+    assert said["event"] == "scouted"
+    assert (said["nodeid"], said["call_ns"]) == (NODE, 20 * MS)
+    assert (said["work"], said["steps"]) == ({"updates": 3.0}, 5)
+
+
+def test_playing_is_remembered_until_the_next_test_begins():
+    made = player(FakeChannel(["go"]))
+    assert not made.played
+    made.play(Calls(lambda: None), None, None)
+    assert made.played
+    made.begin(Assignment("test_b.py::test_b", PLAN, 1, 30.0, ()))
+    assert not made.played
+
+
+def test_a_call_outside_of_a_test_is_refused():
+    idle = Player(cast(Channel, FakeChannel()), FakeClock(), HEAD, Baton(None))
+    with pytest.raises(FixtureError, match="outside of a test; call it in the test body"):
+        idle.play(Calls(lambda: None), None, None)
+
+
+class BothReady(FakeChannel):
+    """Lets a side go when its partner is ready too, as the controller does."""
+
+    def __init__(self, barrier: threading.Barrier) -> None:
+        super().__init__(["go"])
+        self._barrier = barrier
+
+    def receive(self) -> dict[str, Any]:
+        self._barrier.wait(30.0)
+        return super().receive()
+
+
+def fail_at(number: int | None) -> Callable[[], None]:
+    made = itertools.count(1)
+
+    def call() -> None:
+        if next(made) == number:
+            raise ValueError(f"call {number}")
+
+    return call
+
+
+def play_both(
+    mode: Mode, head_fails_at: int | None = None, base_fails_at: int | None = None
+) -> tuple[list[Player], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players and what each met."""
+    plan = Plan(mode, calls=1, pairs=5, warmup=1)
+    barrier = threading.Barrier(2)
+    channels = [BothReady(barrier), BothReady(barrier)]
+    met: list[Any] = [None, None]
+
+    def run(side: int, calls: Calls) -> None:
+        try:
+            players[side].play(calls, None, None)
+            met[side] = channels[side].sent[-1]
+        except Exception as error:
+            met[side] = error
+
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        players = [
+            player(channels[HEAD], plan=plan, side=HEAD, baton=Baton(ours)),
+            player(channels[BASE], plan=plan, side=BASE, baton=Baton(theirs)),
+        ]
+        sides = [(HEAD, Calls(fail_at(head_fails_at))), (BASE, Calls(fail_at(base_fails_at)))]
+        threads = [threading.Thread(target=run, args=side, daemon=True) for side in sides]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30.0)
+    return players, met
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
+    players, met = play_both(mode)
+    assert [len(said["own_ns"]) for said in met] == [5, 5]
+    assert not any(made.abandoned for made in players)
+
+
+@pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
+def test_a_side_that_raises_in_a_slice_is_to_blame_and_its_partner_is_abandoned(mode: Mode):
+    (head, base), (head_met, base_met) = play_both(mode, head_fails_at=3)
+    assert isinstance(head_met, ValueError)
+    assert isinstance(base_met, PartnerGone)
+    assert (head.abandoned, base.abandoned) == (False, True)
+
+
+@pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
+@pytest.mark.parametrize(("head_at", "base_at"), [(3, 3), (5, 3), (3, 5)])
+def test_where_both_would_raise_both_say_so(mode: Mode, head_at: int, base_at: int):
+    players, met = play_both(mode, head_fails_at=head_at, base_fails_at=base_at)
+    assert [str(error) for error in met] == [f"call {head_at}", f"call {base_at}"]
+    assert not any(made.abandoned for made in players)
+
+
+@pytest.mark.parametrize(
+    ("elapsed", "calls", "wall", "overhead_ns", "expected"),
+    [
+        (Elapsed(1000, 800, 200), 1, False, 0.0, 800),
+        (Elapsed(1000, 800, 200), 1, True, 0.0, 1000),
+        (Elapsed(1000, 1000, 0), 50, False, 10.0, 500),
+        (Elapsed(1000, 1000, 0), 100, False, 10.0, 1),
+        (Elapsed(1000, 1000, 0), 100, False, 99.0, 1),
+    ],
+)
+def test_the_judged_time_is_without_the_loops_own_and_never_zero(
+    elapsed: Elapsed, calls: int, wall: bool, overhead_ns: float, expected: int
+):
+    plan = Plan(Mode.SLICED, calls=calls, pairs=1, warmup=0, wall=wall)
+    assert own_ns(elapsed, plan, overhead_ns) == expected
+
+
+@pytest.mark.parametrize(
+    ("work", "found"),
+    [
+        (None, {}),
+        ({}, {}),
+        ({"updates": 3, "loss": 0.5}, {"updates": 3.0, "loss": 0.5}),
+        (lambda result: {"length": len(result)}, {"length": 4.0}),
+    ],
+)
+def test_work_is_a_mapping_of_counts_or_a_function_of_the_result(work: Any, found: Any):
+    assert counts(work, "four") == found
+
+
+@pytest.mark.parametrize("work", [lambda result: 3, lambda result: None, [("a", 1)]])
+def test_work_that_is_no_mapping_is_refused_with_an_example(work: Any):
+    with pytest.raises(
+        FixtureError, match=r'mapping of counts, not .*return .*\{"updates": 1000\}'
+    ):
+        counts(work, None)
+
+
+def test_a_count_that_is_no_number_is_named():
+    work: Any = {"updates": 1, "name": "x"}
+    with pytest.raises(FixtureError, match=r"work\['name'\] is 'x', not a finite number"):
+        counts(work, None)
+
+
+class AnyBaton:
+    """Of two sides, one of which is played elsewhere."""
+
+    alone = False
+
+    def reset(self, seconds: float) -> None:
+        """There is nothing to wait for."""
+
+
+@pytest.mark.parametrize("raises", [False, True])
+def test_the_result_is_that_of_the_last_call_also_of_one_beyond_the_plan(
+    raises: bool, monkeypatch: pytest.MonkeyPatch
+):
+    made: list[int] = []
+
+    def work() -> int:
+        if raises and len(made) == asked:
+            raise ValueError
+        made.append(len(made) + 1)
+        return made[-1]
+
+    def abreast(side: int, pairs: int, seed: int, baton: Baton, run_slice: Any, go_on: Any) -> None:
+        for _ in range(pairs):
+            run_slice()
+        go_on()
+
+    monkeypatch.setattr("pytest_rlperf.worker.player.run_abreast", abreast)
+    plan = Plan(Mode.CONCURRENT, calls=1, pairs=3, warmup=1, abreast=True)
+    asked = plan.warmup + plan.pairs
+    one = player(FakeChannel(["go"]), plan=plan, baton=cast(Baton, AnyBaton()))
+    assert one.play(Calls(work), None, None) == len(made) == asked + (not raises)
