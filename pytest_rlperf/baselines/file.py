@@ -21,8 +21,10 @@ from pytest_rlperf.files import (
     refuse,
     write_atomically,
 )
-from pytest_rlperf.machine.fingerprint import Facts
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
+
+Facts = Mapping[str, str | int | None]
+"""Facts of machine and libraries that it was recorded under; older files have fewer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +34,7 @@ class Session:
     created: str
     commit: str | None
     dirty: bool
-    facts: Facts  # of machine and libraries; see `machine.fingerprint.comparable`
+    facts: Facts  # see `machine.fingerprint.comparable`
     call_ns: float  # seconds of that machine in that hour: shown, not compared
     blocks: tuple[Mapping[str, LogRatios], ...]  # by kernel
 

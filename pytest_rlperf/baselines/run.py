@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from pytest_rlperf.baselines.file import Accepted, Session, Stored, StoredMemory
+from pytest_rlperf.baselines.file import Accepted, Facts, Session, Stored, StoredMemory
 from pytest_rlperf.baselines.folder import (
     Baselines,
     check_writable,
@@ -34,7 +34,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.partners import THRESHOLD_STORED, Alone, Kernels, Partner
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
-from pytest_rlperf.machine.fingerprint import Facts, Fingerprint, comparable
+from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.metrics.starts import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
@@ -51,13 +51,13 @@ from pytest_rlperf.workers.planning import WAITS_SHARE
 # -- from stored tests to levels -----------------------------------------------------------------
 
 
-def facts_of(fingerprint: Fingerprint, threads: int) -> Facts:
+def facts_of(fingerprint: Mapping[str, object], threads: int) -> Facts:
     """Return the facts under which a test with so many threads is measured in this run."""
     return {**comparable(fingerprint, threads), "kernels": EDITION}
 
 
 def levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
 ) -> dict[str, Level | Ended]:
     """Return what each test, and each start that it asks for, is held against; those without a
     baseline are not in it.
@@ -78,7 +78,7 @@ def _with_starts(test: Stored, spec: Spec) -> Iterator[tuple[str, Stored]]:
 
 
 def memory_levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
 ) -> dict[str, MemoryLevel | Ended]:
     """Return what the memory of each test is held against, if anything of it is stored."""
     levels = {
@@ -288,7 +288,7 @@ class BaselineRun:
         return f"there is no stored baseline {self._name!r} that fits"
 
     def partner(
-        self, benchmarks: Sequence[Benchmark], fingerprint: Fingerprint, scope: Scope
+        self, benchmarks: Sequence[Benchmark], fingerprint: Mapping[str, object], scope: Scope
     ) -> Partner:
         """Load the baselines and return the partner that the tests are measured beside."""
         s = self._settings

@@ -13,11 +13,6 @@ from pytest_rlperf.machine.host import can_fix_addresses
 LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
 CPUINFO = Path("/proc/cpuinfo")
 
-Fingerprint = Mapping[str, Any]
-"""Facts as they stand in a result file, by name; some of them hold others."""
-Facts = Mapping[str, str | int | None]
-"""Facts that a stored baseline was recorded under; older files have fewer."""
-
 
 def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, Any]:
     return {
@@ -35,30 +30,30 @@ def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, A
     }
 
 
-def comparable(facts: Fingerprint, threads: int) -> Facts:
-    """Return what decides whether a stored time may be compared with, out of a fingerprint."""
-    libraries = facts["libraries"]
+def comparable(found: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """Of a fingerprint, what decides whether a stored time may be compared with."""
+    libraries = found["libraries"]
     return {
-        "cpu": facts["cpu"],
-        "cores": facts["cores"],
-        "architecture": facts["architecture"],
-        "implementation": facts["implementation"],
-        "python": ".".join(facts["python"].split(".")[:2]),
-        "python_build": facts["python_build"],
+        "cpu": found["cpu"],
+        "cores": found["cores"],
+        "architecture": found["architecture"],
+        "implementation": found["implementation"],
+        "python": ".".join(found["python"].split(".")[:2]),
+        "python_build": found["python_build"],
         "threads": threads,
         "numpy": libraries.get("numpy"),
         "blas": blas_version() if "numpy" in libraries else None,
-        "addresses": facts["addresses"],
+        "addresses": found["addresses"],
     }
 
 
 def blas_version() -> str | None:
-    """Return name and version of the library that numpy was built with."""
+    """Of the library that numpy was built with."""
     try:
         from numpy import __config__
 
-        blas = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
-        return f"{blas['name']} {blas['version']}"
+        found = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{found['name']} {found['version']}"
     except (ImportError, AttributeError, KeyError, TypeError):
         return None
 
@@ -74,16 +69,19 @@ def cpu_model() -> str:
 
 
 def library_versions() -> dict[str, str]:
-    versions = {}
+    found = {}
     for name in LIBRARIES:
         try:
-            versions[name] = importlib.metadata.version(name)
+            found[name] = importlib.metadata.version(name)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return versions
+    return found
 
 
-def machine_key(facts: Facts) -> str:
-    """Return the folder name of a machine: CPU model, cores and architecture as a slug."""
+# The folder name of a machine: CPU model, cores and architecture as a slug.
+
+
+def machine_key(facts: Mapping[str, Any]) -> str:
+    """`facts` as in `launch.fingerprint.fingerprint`."""
     words = f"{facts['cpu']} {facts['cores']} cores {facts['architecture']}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
