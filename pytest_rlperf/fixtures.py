@@ -1,8 +1,9 @@
 """The fixtures `rlperf`, `rlperf_memory` and `rlperf_mpi`: they measure in a worker, and call once
-elsewhere.
+elsewhere; and `rlperf_size`, the size of the input. Tests are parametrized here by the sizes of
+their inputs and of their jobs.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -61,7 +62,7 @@ class Rlperf:
         self,
         func: Callable[..., Any],
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Mapping[str, object],
         setup: Callable[[], Any] | None = None,
         steps: int | None = None,
         work: "Work" = None,
@@ -89,7 +90,7 @@ class Rlperf:
         self,
         func: Callable[..., Any],
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Mapping[str, object],
         setup: Callable[[], Any] | None,
     ) -> "Calls":
         from pytest_rlperf.worker.calls import Calls
@@ -104,7 +105,7 @@ class RlperfMemory(Rlperf):
 
 
 class RlperfMpi(Rlperf):
-    """The same in each rank of an MPI job; every rank makes every call."""
+    """Measures one function a test in each rank of an MPI job; every rank makes every call."""
 
     rank: int  # the number of this one, from 0
     size: int  # the number of ranks of the job
@@ -121,7 +122,7 @@ class RlperfMpi(Rlperf):
         self,
         func: Callable[..., Any],
         args: tuple[Any, ...],
-        kwargs: dict[str, Any],
+        kwargs: Mapping[str, object],
         setup: Callable[[], Any] | None,
     ) -> "Calls":
         from pytest_rlperf.mpi.rank_player import RankCalls
@@ -166,7 +167,9 @@ def rlperf(request: pytest.FixtureRequest) -> Rlperf:
 
 
 def _player_beside_memory(request: pytest.FixtureRequest) -> "Player | None":
-    """Where memory is looked at, the fixture for it says of which function, if the test has it."""
+    """Return the player, unless memory is looked at and the test has the fixture for it, which
+    then says of which function.
+    """
     player = player_of(request.config)
     aside = player is not None and player.probes and MEMORY_FIXTURE in request.fixturenames
     return None if aside else player
@@ -180,7 +183,7 @@ def rlperf_memory(request: pytest.FixtureRequest) -> RlperfMemory:
 
 
 def player_of(config: pytest.Config) -> "Player | None":
-    """The player of a worker session; a plain run has none, and imports no measuring code."""
+    """Return a worker session's player; a plain run has none, and imports no measuring code."""
     import sys
 
     worker = sys.modules.get("pytest_rlperf.worker.session")
@@ -202,7 +205,7 @@ def rlperf_mpi(request: pytest.FixtureRequest) -> RlperfMpi:
 
 
 def here_of(config: pytest.Config) -> "Here | None":
-    """The place of this process in an MPI job; None: it is no rank of one."""
+    """Return the place of this process in an MPI job; None: it is no rank of one."""
     import sys
 
     rank = sys.modules.get("pytest_rlperf.mpi.rank_session")
@@ -217,7 +220,7 @@ def rlperf_size(request: pytest.FixtureRequest) -> float:
 
 
 def asks_for_sizes(metafunc: pytest.Metafunc) -> bool:
-    """By its argument or by its marker; both belong together."""
+    """Tell whether a test asks for sizes by its argument or its marker; both belong together."""
     from pytest_rlperf.markers import MARKER, MPI_MARKER
 
     markers = metafunc.definition.iter_markers()
@@ -226,7 +229,7 @@ def asks_for_sizes(metafunc: pytest.Metafunc) -> bool:
 
 
 def parametrize_sizes(metafunc: pytest.Metafunc) -> None:
-    """Each of the sizes that the marker names is a test of its own."""
+    """Make each of the sizes that the marker names a test of its own."""
     from pytest_rlperf.markers import spec_of
 
     item: Any = metafunc.definition
@@ -253,12 +256,12 @@ def _half_sized(nodeid: str, has_sizes: bool) -> str:
 
 
 def size_id(size: float) -> str:
-    """As it stands in the name of a test."""
+    """Return a size as it stands in the name of a test."""
     return f"size={size}"
 
 
 def parametrize_nprocs(metafunc: pytest.Metafunc) -> None:
-    """Each size of an MPI test's jobs is a test of its own; a plain run makes do with one."""
+    """Make each size of an MPI test's jobs a test of its own; a plain run makes do with one."""
     from pytest_rlperf.markers import ranks_of, spec_of
 
     item: Any = metafunc.definition

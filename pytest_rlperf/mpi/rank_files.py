@@ -119,7 +119,7 @@ TAIL_BYTES = 8_000
 
 @dataclass(frozen=True, slots=True)
 class RankReport:
-    """What a rank itself says of its test."""
+    """The outcome of a test as the rank itself reports it."""
 
     outcome: RankOutcome
     text: str  # traceback, or the reason of a skip
@@ -147,7 +147,7 @@ class RankFiles:
     def write_phase(self, phase: str) -> None:
         self._write("phase", phase)
 
-    def write_report(self, report: Mapping[str, Any]) -> None:
+    def write_report(self, report: Mapping[str, object]) -> None:
         """Write the first report of a test, which is the cause; a failing teardown may follow."""
         if not self.path("json").exists():
             self._write("json", json.dumps(report))

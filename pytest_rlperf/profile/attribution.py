@@ -7,6 +7,10 @@ pairs, corrected for the number of functions that are looked at, and is a fair p
 when it is called more often, or calls a library more often, in every process of one side alike:
 that is no estimate, and stated as certain. Where those blamed do not add up to a fair part of the
 change that was measured without a profiler, nobody is.
+
+Before that, time outside of the project is charged to the functions of the project that spend it
+(`charged`). Beside the functions that are blamed stand the lines of one of them on both sides
+(`compare_lines`) and the operators of torch that moved (`compare_operators`).
 """
 
 import difflib
@@ -35,20 +39,22 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.stats.estimate import estimate
 
 DOUBT = 0.003
-"""That anybody is blamed where nothing changed, divided by the functions that matter."""
+"""The chance that anybody is blamed where nothing changed, divided by the functions that matter."""
 MATTERS = 0.02
-"""Of the time: a function that takes less on both sides cannot be to blame for much."""
+"""A function that takes a smaller share of the time on both sides cannot be to blame for much."""
 LEAST_CHANGE = 0.02
-"""Of the base's time: memory layout alone moves single functions by as much."""
+"""The least change to blame, as a share of the base's time: memory layout alone moves single
+functions by as much."""
 LEAST_EXPLAINED = 1 / 3
-"""Of the measured change."""
+"""The least share of the measured change that those blamed must explain."""
 LEAST_SHARE = 0.10
-"""Of the change, for a function whose calls did not change."""
+"""The least share of the change that a function is blamed for whose calls did not change."""
 LEAST_OTHERS = 3
 OTHERS_SHARE = 0.2
-"""Functions, and their share of the time, that tell how fast the machine was."""
+"""The least number of functions, and their share of the time, that tell how fast the machine was.
+"""
 LEAST_CERTAIN_SHARE = 0.02
-"""For one whose calls did."""
+"""The least share for a function whose calls did change."""
 MOST_CAUSES = 5
 WAITING = 0.2
 """A test that computes for less of its time than this waits."""
@@ -65,6 +71,8 @@ class ProfiledPair(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Profiles:
+    """All pairs of one test, read by the typical slice or by the mean."""
+
     pairs: Sequence[ProfiledPair]
     by_mean: bool  # only some calls changed: the typical slice would not show it
 
@@ -76,7 +84,7 @@ class _Profiles:
         return _mean(pair.base.total_ns(self.by_mean) for pair in self.pairs)
 
     def changes_ns(self, function: Function) -> list[float]:
-        """One a pair, as if all pairs had met the machine at the same speed."""
+        """Return a function's change in each pair, as if all had met the machine at one speed."""
         base_ns = self.base_ns()
         return [self._change(pair, function) * base_ns for pair in self.pairs]
 
@@ -85,12 +93,12 @@ class _Profiles:
         return [pair.head.total_ns(mean) - pair.base.total_ns(mean) for pair in self.pairs]
 
     def _change(self, pair: ProfiledPair, function: Function) -> float:
-        """Of the pair's base time."""
+        """Return a function's change as a share of the pair's base time."""
         head_ns, base_ns = (self.cost_ns(side, function) for side in pair)
         return (head_ns / self._pace(pair, function) - base_ns) / pair.base.total_ns(self.by_mean)
 
     def _pace(self, pair: ProfiledPair, function: Function) -> float:
-        """How much longer the other functions take at head: a moment in which the machine is
+        """Return how much longer the other functions take at head: a moment in which the machine is
         slower hits all of them. Their median, so that it takes more than one change to move it; 1
         where there are too few others to tell.
         """
@@ -106,7 +114,7 @@ class _Profiles:
 
 
 def weighted_median(values: Sequence[tuple[float, float]]) -> float:
-    """Of pairs of a value and its weight."""
+    """Return the weighted median of pairs of a value and its weight."""
     half = sum(weight for _, weight in values) / 2
     for value, weight in sorted(values):
         half -= weight
@@ -116,20 +124,20 @@ def weighted_median(values: Sequence[tuple[float, float]]) -> float:
 
 
 def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool) -> Explanation:
-    """`measured` is the change without the profiler, where there was one to measure."""
+    """Blame functions for a change; `measured` is that without the profiler, if there was one."""
     if len(pairs) < LEAST_BLOCKS:
-        said = f"only {len(pairs)} pairs of processes could be profiled"
-        return Explanation(pairs=len(pairs), note=said)
+        note = f"only {len(pairs)} pairs of processes could be profiled"
+        return Explanation(pairs=len(pairs), note=note)
     computing = _mean(pair.head.computing for pair in pairs)
     profiles = _Profiles(pairs, by_mean or computing < WAITING)
     base_ns = profiles.base_ns()
     total_ns = estimate(profiles.total_changes_ns()).mean
-    found = _blamed(profiles, base_ns, total_ns)
-    blamed_ns = sum(cause.change_ns for cause in found)
+    blamed = _blamed(profiles, base_ns, total_ns)
+    blamed_ns = sum(cause.change_ns for cause in blamed)
     explained = measured is None or blamed_ns >= LEAST_EXPLAINED * measured * base_ns
     # The sum of those blamed may exceed the whole where another function became faster.
     whole_ns = max(total_ns, blamed_ns)
-    shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in found]
+    shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in blamed]
     causes = [c for c in shared if c.share >= LEAST_CERTAIN_SHARE and (explained or _is_certain(c))]
     change = total_ns / base_ns if base_ns else 0.0
     return Explanation(
@@ -137,7 +145,7 @@ def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool
         pairs=len(pairs),
         change=change,
         computing=computing,
-        note=None if causes else _why_nobody(change, measured if found else None, len(pairs)),
+        note=None if causes else _why_nobody(change, measured if blamed else None, len(pairs)),
     )
 
 
@@ -171,7 +179,7 @@ def _functions(pairs: Iterable[ProfiledPair]) -> list[Function]:
 
 
 def _is_certain(cause: Cause) -> bool:
-    """It is called more often, or calls something outside of the project more often."""
+    """Tell whether it is called more often, or calls more often outside of the project."""
     counts = (cause.calls, *(count for _, count in cause.callees))
     return any(count.changed and count.head > count.base for count in counts)
 
@@ -200,7 +208,7 @@ def _cause(profiles: _Profiles, function: Function) -> Cause:
 def _count(
     heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair], callee: str = ""
 ) -> Count:
-    """Of calls of a function, or of those that it makes of `callee`."""
+    """Count the calls of a function, or those that it makes of `callee`."""
     head = [_calls(c, callee) / p.head.calls for c, p in zip(heads, pairs, strict=True)]
     base = [_calls(c, callee) / p.base.calls for c, p in zip(bases, pairs, strict=True)]
     return Count(_mean(base), _mean(head), certain=len(set(head)) == len(set(base)) == 1)
@@ -215,7 +223,7 @@ def _calls(cost: Cost, callee: str) -> int:
 def _changed_callees(
     heads: Sequence[Cost], bases: Sequence[Cost], pairs: Sequence[ProfiledPair]
 ) -> Iterable[tuple[str, Count]]:
-    """Those that take most time first."""
+    """Yield callees whose count changed, those that take most time first."""
     spent: defaultdict[str, float] = defaultdict(float)
     for cost in (*heads, *bases):
         for name, callee in cost.callees.items():
@@ -227,7 +235,9 @@ def _changed_callees(
 
 
 def _why_nobody(change: float, measured: float | None, pairs: int) -> str:
-    """`measured` where somebody could be blamed, but for less than it takes to explain it."""
+    """Say why nobody is blamed; `measured` is given where somebody could be, but for less than it
+    takes to explain it.
+    """
     if measured is None:
         return f"no function took longer beyond the spread of {pairs} pairs of profiles"
     return (
@@ -241,14 +251,7 @@ def _mean(values: Iterable[float]) -> float:
     return sum(known) / len(known)
 
 
-# Time outside of the project, charged to the functions of the project that spend it.
-#
-# Whoever asks why a test became slower wants to hear of a function that can be mended: of the one
-# that began to copy, not of the copying. What a library's function takes is charged to its callers,
-# in proportion to what it took when each of them called it, and so on until it reaches the project
-# (Graham, Kessler & McKusick, gprof, SIGPLAN 1982). A library's function that nobody in the project
-# called keeps its time.
-
+# -- charging time outside of the project --------------------------------------------------------
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -260,7 +263,15 @@ NOTHING_LEFT = 1e-6
 def charged(
     own: Mapping[Name, float], spent: Mapping[Name, Mapping[Name, float]], outside: Set[Name]
 ) -> dict[Name, float]:
-    """`own` time of each function; `spent[caller][callee]` is what calls along that way took."""
+    """Charge `own` time outside of the project to the functions of the project that spend it;
+    `spent[caller][callee]` is what calls along that way took.
+
+    Whoever asks why a test became slower wants to hear of a function that can be mended: of the one
+    that began to copy, not of the copying. What a library's function takes is charged to its
+    callers, in proportion to what it took when each of them called it, and so on until it reaches
+    the project (Graham, Kessler & McKusick, gprof, SIGPLAN 1982). A library's function that nobody
+    in the project called keeps its time.
+    """
     callers = _callers(spent)
     amounts = dict(own)
     least = NOTHING_LEFT * sum(own.values())
@@ -278,19 +289,19 @@ def charged(
 
 
 def _callers(spent: Mapping[Name, Mapping[Name, float]]) -> dict[Name, dict[Name, float]]:
-    """Of each function those that call it, with their shares; itself is none."""
-    found: dict[Name, dict[Name, float]] = {}
+    """Return the callers of each function with their shares; itself is none."""
+    times: dict[Name, dict[Name, float]] = {}
     for caller, callees in spent.items():
         for callee, ns in callees.items():
             if callee != caller and ns > 0:
-                found.setdefault(callee, {})[caller] = ns
+                times.setdefault(callee, {})[caller] = ns
     return {
-        callee: {caller: ns / sum(shares.values()) for caller, ns in shares.items()}
-        for callee, shares in found.items()
+        callee: {caller: ns / sum(by_caller.values()) for caller, ns in by_caller.items()}
+        for callee, by_caller in times.items()
     }
 
 
-# The lines of one function on both sides, matched by their text.
+# -- the lines of one function on both sides, matched by their text ------------------------------
 
 
 class _Line(NamedTuple):
@@ -300,7 +311,7 @@ class _Line(NamedTuple):
 
 
 def compare_lines(function: str, head: Sequence[LineProfile], base: Sequence[LineProfile]) -> Lines:
-    """Means over processes; no lines where head never ran the function."""
+    """Compare means over processes; no lines where head never ran the function."""
     if not head:
         return Lines(function, ())
     heads, bases = _lines(head), _lines(base)
@@ -354,30 +365,26 @@ def _compared_line(base: _Line | None, head: _Line | None) -> ComparedLine:
     )
 
 
-# Which operators of torch moved, beside the functions that are blamed.
-#
-# They overlap with those functions, which call them, so that they explain no share of their own:
-# they are told where the profiles of all pairs agree. An operator that is called more often in
-# every process of one side is no estimate.
-
+# -- operators of torch --------------------------------------------------------------------------
 
 NO_OPERATOR = OperatorCost(0.0, 0.0)
 
 
 def compare_operators(pairs: Sequence[ProfiledPair]) -> tuple[Operator, ...]:
-    """The largest change first."""
+    """Return the operators of torch that moved, the largest change first.
+
+    They overlap with the functions that are blamed, which call them, so that they explain no share
+    of their own: they are shown where the profiles of all pairs agree. An operator that is called
+    more often in every process of one side is no estimate.
+    """
     watched = [pair for pair in pairs if pair.head.operators and pair.base.operators]
     if len(watched) < LEAST_BLOCKS:
         return ()
     names = {name for pair in watched for side in pair for name in side.operators}
     least_ns = LEAST_CHANGE * median(_total_ns(pair.base) for pair in watched)
-    found = [
-        operator
-        for name in sorted(names)
-        if _agree(watched, name)
-        and abs((operator := _compared_operator(watched, name)).change_ns) >= least_ns
-    ]
-    return tuple(sorted(found, key=lambda each: -abs(each.change_ns))[:MOST_CAUSES])
+    agreed = [_compared_operator(watched, name) for name in sorted(names) if _agree(watched, name)]
+    moved = [operator for operator in agreed if abs(operator.change_ns) >= least_ns]
+    return tuple(sorted(moved, key=lambda each: -abs(each.change_ns))[:MOST_CAUSES])
 
 
 def _total_ns(side: SideProfile) -> float:
@@ -392,7 +399,7 @@ def _costs(pairs: Sequence[ProfiledPair], name: str) -> list[tuple[OperatorCost,
 
 
 def _agree(pairs: Sequence[ProfiledPair], name: str) -> bool:
-    """Slower in all pairs, or quicker in all."""
+    """Tell whether it is slower in all pairs, or quicker in all."""
     slower = {head.ns > base.ns for head, base in _costs(pairs, name)}
     return len(slower) == 1
 

@@ -21,10 +21,10 @@ ROW = 18
 MARGIN = 10
 TITLE = 44
 NARROWEST = 0.5
-"""Pixels: narrower boxes are left out."""
+"""Boxes narrower than this, in pixels, are left out."""
 LETTER = 6.7
 FULL_COLOUR = 0.10
-"""Of head's time: a change this large has the full colour."""
+"""A change as large as this share of head's time has the full colour."""
 
 Stacks = Mapping[tuple[str, ...], float]
 
@@ -40,7 +40,7 @@ class _Box:
 
 
 def write_flamegraph(folder: Path, nodeid: str, pairs: Sequence[ProfiledPair]) -> Path | None:
-    """The graph of a test; None where no sample was taken."""
+    """Write the graph of a test, and return where; None where no sample was taken."""
     head = mean_stacks([pair.head for pair in pairs])
     base = mean_stacks([pair.base for pair in pairs])
     if not head:
@@ -52,15 +52,15 @@ def write_flamegraph(folder: Path, nodeid: str, pairs: Sequence[ProfiledPair]) -
 
 
 def mean_stacks(profiles: Sequence[SideProfile]) -> dict[tuple[str, ...], float]:
-    found: dict[tuple[str, ...], float] = {}
+    means: dict[tuple[str, ...], float] = {}
     for profile in profiles:
         for stack, ns in profile.stacks.items():
-            found[stack] = found.get(stack, 0.0) + ns / len(profiles)
-    return found
+            means[stack] = means.get(stack, 0.0) + ns / len(profiles)
+    return means
 
 
 def render_flamegraph(title: str, head: Stacks, base: Stacks) -> str:
-    """Times are nanoseconds a call of the benchmark."""
+    """Return the graph as SVG; times are nanoseconds a call of the benchmark."""
     root = _tree(head, base)
     depth = _depth(root)
     height = TITLE + depth * ROW + MARGIN
@@ -138,7 +138,7 @@ def _label(name: str, x: float, y: float, width: float) -> str:
 
 
 def _colour(change: float) -> str:
-    """White is no change; red and blue grow with it."""
+    """Return the colour of a change: white is none; red and blue grow with it."""
     strength = min(1.0, abs(change) / FULL_COLOUR)
     pale = round(240 - 140 * strength)
     return f"#ff{pale:02x}{pale:02x}" if change > 0 else f"#{pale:02x}{pale:02x}ff"

@@ -1,6 +1,12 @@
-"""What the profiler itself costs an event, to be taken off again.
+"""Exact call counts and time by function, from the interpreter's own profiling events.
 
-Without it a cheap function that is called more often would be blamed for the profiler's time.
+What the profiler itself costs an event is measured and taken off again: without that a cheap
+function that is called more often would be blamed for the profiler's time.
+
+A function's time is that of its own code and of the native functions it calls. Comprehensions are
+part of the function they stand in, as they are from Python 3.12 on. Numba reports a compiled
+function to the profiler as if it were a Python one, so its time is its own; what was inlined into
+it is not seen.
 """
 
 import cProfile
@@ -19,15 +25,17 @@ import pytest_rlperf
 from pytest_rlperf.model.profile import Callee
 from pytest_rlperf.worker.clock import Elapsed
 
+# -- what an event costs -------------------------------------------------------------------------
+
 NS = 1e-9
-"""What a reading of the clock is, in seconds."""
+"""The unit of the clock's readings, in seconds."""
 CALLS = 2_000
 ROUNDS = 7
 
 
 @dataclass(frozen=True, slots=True)
 class Overhead:
-    """Nanoseconds a call: what is counted as the called function's time, and as the caller's."""
+    """The profiler's own nanoseconds a call, counted as the called function's and the caller's."""
 
     inside_ns: float = 0.0
     outside_ns: float = 0.0
@@ -36,7 +44,9 @@ class Overhead:
 
 
 def event_overhead(read_ns: Callable[[], int]) -> Overhead:
-    """The least of a few rounds, since noise only adds. On a fake clock events cost nothing."""
+    """Measure what an event costs: the least of a few rounds, since noise only adds. On a fake
+    clock events cost nothing.
+    """
     inside_ns, outside_ns = _costs(read_ns, _nothing)
     native_inside_ns, native_outside_ns = _costs(read_ns, ().count, None)
     return Overhead(inside_ns, outside_ns, native_inside_ns, native_outside_ns)
@@ -53,7 +63,7 @@ def _calling(function: Callable[..., Any], *args: Any) -> None:
 def _costs(
     read_ns: Callable[[], int], function: Callable[..., Any], *args: Any
 ) -> tuple[float, float]:
-    """Inside and outside of a call of a function that does nothing."""
+    """Return the cost inside and outside of a call of a function that does nothing."""
     bare_ns = min(_bare_ns(read_ns, function, *args) for _ in range(ROUNDS))
     profiled = [_profiled_ns(read_ns, function, *args) for _ in range(ROUNDS)]
     inside_ns, outside_ns = map(min, zip(*profiled, strict=True))
@@ -69,7 +79,7 @@ def _bare_ns(read_ns: Callable[[], int], function: Callable[..., Any], *args: An
 def _profiled_ns(
     read_ns: Callable[[], int], function: Callable[..., Any], *args: Any
 ) -> tuple[float, float]:
-    """A call's time as the profiler sees it: the function's own, and its caller's."""
+    """Return a call's time as the profiler sees it: the function's own, and its caller's."""
     profile = cProfile.Profile(read_ns, NS)
     profile.enable()
     _calling(function, *args)
@@ -83,16 +93,13 @@ def _profiled_ns(
     return inside_s / NS / CALLS, outside_s / NS / CALLS
 
 
-# From what cProfile lists to functions: named, without this package's own, with their natives.
-#
-# A function's time is that of its own code and of the native functions it calls. Comprehensions are
-# part of the function they stand in, as they are from Python 3.12 on.
-
+# -- from what cProfile lists to functions by name, without this package's own -------------------
 
 OWN_FOLDER = str(Path(pytest_rlperf.__file__).parent)
 OWN_LOOP = "<rlperf loop>"
 NATIVE = ""
-"""In the place of a file. Some native functions call Python ones, such as `numpy.ndarray.max`."""
+"""Stands in the place of a file. Some native functions call Python ones, such as
+`numpy.ndarray.max`."""
 
 INNER = re.compile(r"(\.<locals>\.<(listcomp|setcomp|dictcomp|genexpr)>)+$")
 ADDRESS = re.compile(r" at 0x[0-9a-f]+")
@@ -116,35 +123,35 @@ NOTHING = ProfileEntry(0, 0.0, {}, {})
 
 
 def entries(stats: Iterable[Any], overhead: Overhead) -> dict[Key, ProfileEntry]:
-    """`stats` is what `cProfile.Profile.getstats` returns."""
-    found: dict[Key, ProfileEntry] = {}
+    """Return the functions in `stats`, which `cProfile.Profile.getstats` returns."""
+    by_key: dict[Key, ProfileEntry] = {}
     for stat in stats:
         key = key_of(stat.code)
         if not is_own(key[0]):
-            found[key] = _added(found.get(key, NOTHING), _entry(stat, overhead))
-    return found
+            by_key[key] = _added(by_key.get(key, NOTHING), _entry(stat, overhead))
+    return by_key
 
 
 def key_of(code: CodeType | str) -> Key:
-    """Of a function's code; of a native function there is a description only."""
+    """Return the key of a function's code; a native function has a description only."""
     if isinstance(code, str):
         return NATIVE, native_name(code)
     return code.co_filename, INNER.sub("", code.co_qualname)
 
 
 def is_own(file: str) -> bool:
-    """Whether it is this package that made the calls, and not the measured function."""
+    """Tell whether it is this package that made the calls, and not the measured function."""
     return file == OWN_LOOP or file.startswith(OWN_FOLDER)
 
 
 def native_name(description: str) -> str:
-    """`<method 'copy' of 'numpy.ndarray' objects>` → `numpy.ndarray.copy`."""
-    if found := METHOD.fullmatch(description):
-        return f"{found[2]}.{found[1]}"
-    if found := OF_TYPE.match(description):
-        return f"type.{found[1]}"
+    """Shorten `<method 'copy' of 'numpy.ndarray' objects>` to `numpy.ndarray.copy`."""
+    if match := METHOD.fullmatch(description):
+        return f"{match[2]}.{match[1]}"
+    if match := OF_TYPE.match(description):
+        return f"type.{match[1]}"
     text = ADDRESS.sub("", description)
-    return found[1] if (found := BUILT_IN.fullmatch(text)) else text
+    return match[1] if (match := BUILT_IN.fullmatch(text)) else text
 
 
 def _entry(stat: Any, overhead: Overhead) -> ProfileEntry:
@@ -175,9 +182,9 @@ def _less(seconds: float, overhead_ns: float) -> float:
     return max(0.0, seconds * 1e9 - overhead_ns)
 
 
-def _add(found: dict[Any, Callee], name: Any, callee: Callee) -> None:
-    calls, ns = found.get(name, (0, 0.0))
-    found[name] = Callee(calls + callee.calls, ns + callee.ns)
+def _add(callees: dict[Any, Callee], name: Any, callee: Callee) -> None:
+    calls, ns = callees.get(name, (0, 0.0))
+    callees[name] = Callee(calls + callee.calls, ns + callee.ns)
 
 
 def _added(one: ProfileEntry, other: ProfileEntry) -> ProfileEntry:
@@ -193,14 +200,11 @@ def summed(entries: Iterable[ProfileEntry]) -> ProfileEntry:
     return reduce(_added, entries, NOTHING)
 
 
-# Exact call counts and time by function, from the interpreter's own profiling events.
-#
-# Numba reports a compiled function to the profiler as if it were a Python one, so its time is its
-# own; what was inlined into it is not seen.
+# -- the watch -----------------------------------------------------------------------------------
 
 
 class FunctionWatch:
-    """cProfile around every slice."""
+    """Runs cProfile around every slice."""
 
     def __init__(self, read_ns: Callable[[], int]) -> None:
         self._profile = cProfile.Profile(read_ns, NS)
@@ -254,7 +258,7 @@ def _computing(slices: Iterable[Elapsed]) -> float:
 
 
 def _compiled() -> set[Key]:
-    """Functions that Numba compiled, as far as modules know them by a name."""
+    """Return the functions that Numba compiled, as far as modules know them by a name."""
     if "numba" not in sys.modules:
         return set()
     codes = (

@@ -1,4 +1,7 @@
-"""What two versions of the same modules differ in, function by function.
+"""What the two trees' sources say of the functions that a profile blames.
+
+Two versions of the same modules are compared function by function, and of a function that changed
+the first changed line is the one to look at.
 
 A profiler cannot look into compiled code. Where a compiled function took longer, the functions that
 were compiled into it and whose source changed are the ones to look at. They are found by name, in
@@ -9,6 +12,7 @@ ran as Python.
 
 import ast
 from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -36,36 +40,36 @@ class Module:
 
     @cached_property
     def functions(self) -> dict[str, FunctionNode]:
-        """By qualified name, as the interpreter names them."""
+        """The functions by qualified name, as the interpreter names them."""
         return dict(_functions_in(self._tree, ""))
 
     @cached_property
     def imported(self) -> dict[str, Place]:
         """Names that come from elsewhere: the module, and what they are called there."""
-        found = {}
-        for node in ast.walk(self._tree):
-            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-                for alias in node.names:
-                    found[alias.asname or alias.name] = (node.module, alias.name)
-        return found
+        return {
+            alias.asname or alias.name: (node.module, alias.name)
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level
+            for alias in node.names
+        }
 
     @cached_property
     def modules(self) -> set[str]:
-        """All that it imports, or imports from."""
+        """The modules that it imports, or imports from."""
         plain = {
             alias.name
             for node in ast.walk(self._tree)
             if isinstance(node, ast.Import)
             for alias in node.names
         }
-        from_some = {
+        from_others = {
             name for module, n in self.imported.values() for name in (module, f"{module}.{n}")
         }
-        return plain | from_some
+        return plain | from_others
 
 
 def changed_functions(head: Module, base: Module | None) -> frozenset[str]:
-    """Those of head that are new, or whose own code is not what it was."""
+    """Return the functions of head that are new, or whose own code is not what it was."""
     if base is not None and base.text == head.text:
         return frozenset()
     before = {} if base is None else base.functions
@@ -82,8 +86,12 @@ def compiled_into(
     changed: Mapping[str, Set[str]],
     ran: Set[Place],
 ) -> list[Place]:
-    """The changed functions that the compiled function at `place` is made of, its own included."""
-    by_name = [found for found in _reached(place, modules) if found[1] in changed.get(found[0], ())]
+    """Return the changed functions that the compiled one at `place` is made of, itself included."""
+    by_name = [
+        (module, name)
+        for module, name in _reached(place, modules)
+        if name in changed.get(module, ())
+    ]
     if by_name:
         return by_name
     return [
@@ -95,31 +103,31 @@ def compiled_into(
 
 
 def _reached(place: Place, modules: Mapping[str, Module]) -> list[Place]:
-    """The function and those it names, and so on."""
-    found, ahead = [], [place]
+    """Return the function and those it names, and so on."""
+    reached, ahead = [], [place]
     while ahead:
         module, name = ahead.pop(0)
-        if (module, name) in found or name not in modules[module].functions:
+        if (module, name) in reached or name not in modules[module].functions:
             continue
-        found.append((module, name))
+        reached.append((module, name))
         for used in _names(modules[module].functions[name]):
             if used in modules[module].functions:
                 ahead.append((module, used))
             elif (other := modules[module].imported.get(used)) and other[0] in modules:
                 ahead.append(other)
-    return found
+    return reached
 
 
 def _imported(module: str, modules: Mapping[str, Module]) -> list[str]:
-    """The module and those of the tree that it imports, and so on."""
-    found: list[str] = []
+    """Return the module and those of the tree that it imports, and so on."""
+    imported: list[str] = []
     ahead = [module]
     while ahead:
         name = ahead.pop(0)
-        if name in modules and name not in found:
-            found.append(name)
+        if name in modules and name not in imported:
+            imported.append(name)
             ahead += sorted(modules[name].modules)
-    return found
+    return imported
 
 
 def _names(node: ast.AST) -> Iterator[str]:
@@ -140,7 +148,7 @@ def _functions_in(node: ast.AST, prefix: str) -> Iterator[tuple[str, FunctionNod
 
 
 def _own_code(node: FunctionNode) -> str:
-    """Without the functions defined in it, its docstring, and where it stands."""
+    """Return a function's code without those defined in it, its docstring, and where it stands."""
     return ast.dump(_Bare().visit(ast.parse(ast.unparse(node)).body[0]))
 
 
@@ -160,7 +168,7 @@ class _Bare(ast.NodeTransformer):
         return self.visit_FunctionDef(node)  # type: ignore[arg-type]
 
 
-# The line of a function to look at: the first that is not what it was.
+# -- the line of a function to look at -----------------------------------------------------------
 
 
 class _SourceLine(NamedTuple):
@@ -169,8 +177,8 @@ class _SourceLine(NamedTuple):
 
 
 def line_to_look_at(head: Module, base: Module | None, name: str) -> int | None:
-    """Of head's text; where nothing of the function differs, its first. None: there is no such
-    function.
+    """Return the first line of head's function that is not what it was; where nothing differs, its
+    first. None: there is no such function.
     """
     node = head.functions.get(name)
     if node is None:
@@ -182,7 +190,7 @@ def line_to_look_at(head: Module, base: Module | None, name: str) -> int | None:
 
 
 def _first_changed(new: list[_SourceLine], old: list[_SourceLine]) -> int | None:
-    """Where lines are gone, the one after them."""
+    """Return the number of the first line that differs; where some are gone, the one after them."""
     before, after = ([line.text for line in lines] for lines in (old, new))
     matched = SequenceMatcher(None, before, after, autojunk=False)
     for tag, _, _, start, _ in matched.get_opcodes():
@@ -192,7 +200,7 @@ def _first_changed(new: list[_SourceLine], old: list[_SourceLine]) -> int | None
 
 
 def _code(text: str, node: FunctionNode) -> Iterator[_SourceLine]:
-    """Its lines, without its docstring, comments and blank ones."""
+    """Yield a function's lines, without its docstring, comments and blank ones."""
     assert node.end_lineno is not None
     body = range(node.lineno, node.end_lineno + 1)
     lines = text.splitlines()
@@ -210,11 +218,10 @@ def _docstring(node: FunctionNode) -> range:
     return range(first.lineno, first.end_lineno + 1)
 
 
-# Adds to an explanation what the two trees' sources say of the functions it blames.
-
+# -- what an explanation gains from the sources --------------------------------------------------
 
 MOST_EDITED = 3
-"""Named where nobody is blamed."""
+"""Functions that are named where nobody is blamed."""
 
 Imported = Mapping[str, Mapping[str, str]]  # side → top-level module → file, or folder
 
@@ -253,7 +260,9 @@ class Sources:
 def with_sources(
     explanation: Explanation, sources: Sources, ran: Sequence[Function]
 ) -> Explanation:
-    """`ran` are the functions that the profiler saw."""
+    """Add to an explanation what the sources say of the functions it blames; `ran` are those that
+    the profiler saw.
+    """
     places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
     if not explanation.causes and explanation.pairs:
         return replace(explanation, note=_with_changed(explanation.note, sources, places))
@@ -262,7 +271,7 @@ def with_sources(
 
 
 def _with_changed(note: str | None, sources: Sources, ran: frozenset[Place]) -> str | None:
-    """That a function which ran was edited is a fact, and no blame."""
+    """Add the functions that ran and were edited to the note: that is a fact, and no blame."""
     edited = sorted(
         str(sources.function((module, name)))
         for module, name in ran
@@ -288,15 +297,16 @@ def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause
 
 
 def _files(imported: Mapping[str, str]) -> dict[str, Path]:
-    found: dict[str, Path] = {}
+    """Return the files of the modules, with all that their packages hold."""
+    files: dict[str, Path] = {}
     for name, file in imported.items():
         path = Path(file)
         folder = path.parent if path.name == "__init__.py" else path
         if folder.is_dir():
-            found |= {_dotted(name, inner, folder): inner for inner in folder.rglob("*.py")}
+            files |= {_dotted(name, inner, folder): inner for inner in folder.rglob("*.py")}
         else:
-            found[name] = path
-    return found
+            files[name] = path
+    return files
 
 
 def _dotted(package: str, file: Path, folder: Path) -> str:
@@ -305,13 +315,11 @@ def _dotted(package: str, file: Path, folder: Path) -> str:
 
 
 def _modules(files: Mapping[str, Path]) -> dict[str, Module]:
-    found = {}
+    modules = {}
     for name, file in files.items():
-        try:
-            found[name] = Module(file.read_text(encoding="utf-8"))
-        except (OSError, UnicodeDecodeError):  # compiled, or gone meanwhile
-            continue
-    return found
+        with suppress(OSError, UnicodeDecodeError):  # compiled, or gone meanwhile
+            modules[name] = Module(file.read_text(encoding="utf-8"))
+    return modules
 
 
 def _relative(file: Path, tree: Path) -> str:

@@ -39,7 +39,7 @@ class NotedCalls(Calls):
     """Keeps the time of a call in every slice, for `benchmark.stats`."""
 
     def __init__(
-        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+        self, func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, object]
     ) -> None:
         super().__init__(func, args, kwargs)
         self.iterations = 1
@@ -77,7 +77,7 @@ def _adopt_pytest_benchmark(fixture_class: Any, player: Player) -> None:
         fixture: Any,
         target: Callable[..., Any],
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Mapping[str, object] | None = None,
         setup: Setup = None,
         **how: Any,
     ) -> Any:
@@ -105,7 +105,7 @@ def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
         fixture: Any,
         target: Callable[..., Any],
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Mapping[str, object] | None = None,
         setup: Setup = None,
         **how: Any,
     ) -> Any:
@@ -120,7 +120,7 @@ def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
 
 
 def _arguments_of(
-    setup: Callable[[], Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    setup: Callable[[], Any], args: Sequence[Any], kwargs: Mapping[str, object]
 ) -> Callable[[], Arguments]:
     """Return what makes the arguments of one call: `setup` returns them, or nothing where they are
     given already.
@@ -144,7 +144,7 @@ def _arguments_of(
 def _rounds(
     target: Callable[..., Any],
     args: Sequence[Any],
-    kwargs: Mapping[str, Any] | None,
+    kwargs: Mapping[str, object] | None,
     setup: Callable[[], Arguments] | None,
     teardown: Callable[..., Any] | None = None,
     rounds: int = 1,

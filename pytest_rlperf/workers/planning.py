@@ -1,4 +1,6 @@
-"""From what the scouts saw to a plan: the length and nature of a call choose the duet."""
+"""From what the scouts saw to a plan: the length and nature of a call choose the duet, and how long
+each reference kernel plays in a slice.
+"""
 
 import math
 from collections.abc import Mapping
@@ -16,18 +18,18 @@ TOGETHER_NS = 10_000_000
 LONG_CALL_NS = 3_000_000
 """A call too long for short turns: both sides run at once instead."""
 BLOCK_NS = 200_000_000
-"""Aim for the slices of both sides of one test in one block. With its share of the workers' start
-and its fixtures a test takes about 330 ms a block; half or twice as many slices gave a wider
-interval for the same time."""
+"""The time aimed at for the slices of both sides of one test in one block. With its share of the
+workers' start and its fixtures a test takes about 330 ms a block; half or twice as many slices gave
+a wider interval for the same time."""
 LIVE_BLOCK_NS = 1_500_000_000
-"""For jobs of several processes, whose slices differ far more than their blocks do."""
+"""The same for jobs of several processes, whose slices differ far more than their blocks do."""
 PAIRS = {Mode.SLICED: (2, 32), Mode.CONCURRENT: (1, 8), Mode.LIVE: (2, 32)}
 WHOLE_PERIOD = 4
-"""Pairs, at least, while that takes no longer than `PERIOD_NS`: of a test that learns in every 4th
-call and has two calls a block, no block would see a slower one."""
+"""The least number of pairs, while that takes no longer than `PERIOD_NS`: of a test that learns in
+every 4th call and has two calls a block, no block would see a slower one."""
 PERIOD_NS = 400_000_000
 LONGEST = 8
-"""Times its usual pairs, for a block with time to spare."""
+"""A block with time to spare has at most this many times its usual pairs."""
 COLD_START = 1.2
 """A first call this much slower than the next needs warming up, however long it is."""
 LONG_WARMUP_NS = 100_000_000
@@ -35,25 +37,27 @@ LONG_WARMUP_NS = 100_000_000
 WAITS_SHARE = 0.8
 """A call that computes for less of its time than this waits for something."""
 SETUP_SLICE_NS = 10_000_000
-"""Most time for making the states of a slice."""
+"""The most time for making the states of a slice."""
 
 
-def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
-    """`seen` is the worse of both sides in each respect; `cores` how many can be pinned to."""
-    call_ns = max(seen.call_ns, 1.0)
-    several = max(seen.processes, spec.threads)
-    mode = _mode(seen, spec, several > 1, cores)
+def choose_plan(scouted: Scouted, spec: Spec, cores: int) -> Plan:
+    """Choose the plan of a test: `scouted` is the worse of both sides in each respect, and `cores`
+    how many can be pinned to.
+    """
+    call_ns = max(scouted.call_ns, 1.0)
+    several = max(scouted.processes, spec.threads)
+    mode = _mode(scouted, spec, several > 1, cores)
     slice_ns = TOGETHER_NS if mode is Mode.CONCURRENT else SLICE_NS
-    calls = _between(slice_ns / call_ns, (1, _most_calls(seen)))
+    calls = _between(slice_ns / call_ns, (1, _most_calls(scouted)))
     alternating = mode is Mode.LIVE or (several > 1 and mode is Mode.SLICED)
     block_ns = LIVE_BLOCK_NS if alternating else BLOCK_NS
-    whole_slice_ns = calls * (call_ns + seen.setup_ns)
+    whole_slice_ns = calls * (call_ns + scouted.setup_ns)
     pairs = _power_of_two(_between(block_ns / (2 * whole_slice_ns), PAIRS[mode]))
     if 2 * WHOLE_PERIOD * whole_slice_ns <= PERIOD_NS:
         pairs = max(pairs, WHOLE_PERIOD)
-    if seen.rounds:
-        rounds = _near_divisor(seen.rounds, calls / seen.iterations)
-        calls, pairs = rounds * seen.iterations, seen.rounds // rounds
+    if scouted.rounds:
+        rounds = _near_divisor(scouted.rounds, calls / scouted.iterations)
+        calls, pairs = rounds * scouted.iterations, scouted.rounds // rounds
     elif spec.iterations is not None:
         calls = min(calls, spec.iterations)
         pairs = -(-spec.iterations // calls)
@@ -61,92 +65,95 @@ def choose_plan(seen: Scouted, spec: Spec, cores: int) -> Plan:
         mode=mode,
         calls=calls,
         pairs=pairs,
-        warmup=max(spec.first_call, seen.warmup if seen.rounds else _warmup(seen, spec)),
+        warmup=max(spec.first_call, scouted.warmup if scouted.rounds else _warmup(scouted, spec)),
         cores=max(1, min(several, cores)),
-        abreast=mode is Mode.CONCURRENT and _may_go_on(seen, pairs),
+        abreast=mode is Mode.CONCURRENT and _may_go_on(scouted, pairs),
         wall=spec.waits,
-        hosted=seen.hosted and several == 1 and not _waits(seen, spec),
-        exact=bool(seen.rounds),
+        hosted=scouted.hosted and several == 1 and not _waits(scouted, spec),
+        exact=bool(scouted.rounds),
         imports=spec.imports,
         first_call=spec.first_call,
     )
 
 
 def lengthened(plan: Plan, spec: Spec, times: int) -> Plan:
-    """The same with more pairs, unless the test itself says how many calls there are."""
+    """Return the plan with more pairs, unless the test itself says how many calls there are."""
     fixed = plan.exact or spec.iterations is not None
     return plan if fixed else replace(plan, pairs=plan.pairs * times)
 
 
 def times_for(free_s: float, planned_s: float) -> int:
-    """How many times its pairs a block can have when all of it may take `free_s`."""
+    """Return how many times its pairs a block can have when all of it may take `free_s`."""
     if planned_s <= 0 or free_s <= planned_s:
         return 1
     return 1 << min(LONGEST.bit_length() - 1, int(math.log2(free_s / planned_s)))
 
 
-def _mode(seen: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
-    if seen.exchanges is not None:
-        return Mode.CONCURRENT if _may_share_cores(seen, spec, cores) else Mode.LIVE
-    if seen.processes > 1 and not seen.rounds:  # to find a job's processes takes a call more
+def _mode(scouted: Scouted, spec: Spec, several: bool, cores: int) -> Mode:
+    if scouted.exchanges is not None:
+        return Mode.CONCURRENT if _may_share_cores(scouted, spec, cores) else Mode.LIVE
+    if scouted.processes > 1 and not scouted.rounds:  # to find a job's processes takes a call more
         return Mode.LIVE
-    alone = not several and not seen.accelerated  # of a device, each side would wait for the other
+    # Each side would wait for the other's work on a device.
+    alone = not several and not scouted.accelerated
     # Unpinned, two busy processes would sit on two cores and not share their luck.
-    if seen.call_ns > LONG_CALL_NS and cores and alone and not _waits(seen, spec):
+    if scouted.call_ns > LONG_CALL_NS and cores and alone and not _waits(scouted, spec):
         return Mode.CONCURRENT
     return Mode.SLICED
 
 
-def _waits(seen: Scouted, spec: Spec) -> bool:
-    return spec.waits or seen.cpu_share < WAITS_SHARE
+def _waits(scouted: Scouted, spec: Spec) -> bool:
+    return spec.waits or scouted.cpu_share < WAITS_SHARE
 
 
-def _may_go_on(seen: Scouted, pairs: int) -> bool:
-    """Whether the side that is done first can make further calls: not where the test counts them,
-    where all ranks of a job would have to make them, or where one takes as long as the block.
+def _may_go_on(scouted: Scouted, pairs: int) -> bool:
+    """Tell whether the side that is done first can make further calls: not where the test counts
+    them, where all ranks of a job would have to make them, or where one takes as long as the block.
     """
-    return pairs >= WHOLE_PERIOD and not seen.rounds and seen.exchanges is None
+    return pairs >= WHOLE_PERIOD and not scouted.rounds and scouted.exchanges is None
 
 
-def _may_share_cores(seen: Scouted, spec: Spec, cores: int) -> bool:
-    """Whether two MPI jobs can run at once: ranks that compute for long between two exchanges. One
-    that waits for a message would burn the other job's time, and wait for its turns.
+def _may_share_cores(scouted: Scouted, spec: Spec, cores: int) -> bool:
+    """Tell whether two MPI jobs can run at once: ranks that compute for long between two exchanges.
+    One that waits for a message would burn the other job's time, and wait for its turns.
     """
-    alone_ns = seen.call_ns / max(1, seen.exchanges or 0)
-    unseen = seen.exchanges == 0 and seen.processes > 1  # by another communicator, perhaps
-    return alone_ns > LONG_CALL_NS and seen.processes <= cores and not (unseen or spec.waits)
+    alone_ns = scouted.call_ns / max(1, scouted.exchanges or 0)
+    unseen = scouted.exchanges == 0 and scouted.processes > 1  # by another communicator, perhaps
+    return alone_ns > LONG_CALL_NS and scouted.processes <= cores and not (unseen or spec.waits)
 
 
-def _most_calls(seen: Scouted) -> int:
-    if not seen.has_setup:
+def _most_calls(scouted: Scouted) -> int:
+    if not scouted.has_setup:
         return MOST_CALLS
-    return _between(SETUP_SLICE_NS / max(seen.setup_ns, 1.0), (1, SETUP_CALLS_MAX))
+    return _between(SETUP_SLICE_NS / max(scouted.setup_ns, 1.0), (1, SETUP_CALLS_MAX))
 
 
-def _warmup(seen: Scouted, spec: Spec) -> int:
+def _warmup(scouted: Scouted, spec: Spec) -> int:
     if spec.warmup is not None:
         return spec.warmup
-    cold = seen.first_ns > COLD_START * seen.call_ns
-    # The processes of a job may be made in its first call.
-    begins = seen.processes > 1 or seen.hosted or seen.accelerated  # as pools and devices do
-    return 1 if cold or begins or seen.call_ns < LONG_WARMUP_NS else 0
+    cold = scouted.first_ns > COLD_START * scouted.call_ns
+    # The processes of a job may be made in its first call, and pools and devices begin in it.
+    begins = scouted.processes > 1 or scouted.hosted or scouted.accelerated
+    return 1 if cold or begins or scouted.call_ns < LONG_WARMUP_NS else 0
 
 
 def _near_divisor(rounds: int, wanted: float) -> int:
-    """Slices hold equally many of them; all of them are in some slice."""
+    """Return the rounds a slice nearest to `wanted`: slices hold equally many of them, and all of
+    them are in some slice.
+    """
     low = [d for d in range(1, math.isqrt(rounds) + 1) if rounds % d == 0]
     return min([*low, *(rounds // d for d in low)], key=lambda d: abs(math.log(d / wanted)))
 
 
 def _power_of_two(pairs: int) -> int:
-    """At most double: whole periods of a test whose every 2nd, 4th or 8th call does more."""
+    """Round to whole periods of a test whose every 2nd, 4th or 8th call does more."""
     return 1 << round(math.log2(pairs))
 
 
-def block_seconds(plan: Plan, seen: Scouted) -> float:
-    """What the slices and the warm-up of both sides should take on a quiet machine."""
+def block_seconds(plan: Plan, scouted: Scouted) -> float:
+    """Return what the slices and the warm-up of both sides should take on a quiet machine."""
     calls = plan.calls * (plan.pairs + 1) + plan.warmup
-    return (2 * calls * (seen.call_ns + seen.setup_ns) + seen.first_ns) / 1e9
+    return (2 * calls * (scouted.call_ns + scouted.setup_ns) + scouted.first_ns) / 1e9
 
 
 def _between(value: float, bounds: tuple[int, int]) -> int:
@@ -154,24 +161,23 @@ def _between(value: float, bounds: tuple[int, int]) -> int:
     return max(low, min(high, round(value)))
 
 
-# A plan for a duet with the reference kernels: how long each of them plays in a slice.
-
+# -- the duet with the reference kernels ---------------------------------------------------------
 
 LONG_SLICE_NS = 4_000_000
 LONGER = 3
-"""Times the calls of a piece where slices are long: a kernel plays about a millisecond then before
-the next one has its turn. That is far shorter than the bursts of a neighbour.
+"""A piece has this many times its calls where slices are long: a kernel plays about a millisecond
+then before the next one has its turn. That is far shorter than the bursts of a neighbour.
 """
 
 
-def with_kernels(plan: Plan, seen: Scouted, unit_ns: Mapping[str, float]) -> Plan:
-    """`plan` with all kernels in every slice, together about as long as the test's own.
+def with_kernels(plan: Plan, scouted: Scouted, unit_ns: Mapping[str, float]) -> Plan:
+    """Return `plan` with all kernels in every slice, together about as long as the test's own.
 
     Who has its turn fills the caches again, so a call of a shorter piece takes longer: a gather of
     half as many calls by 9 to 14 %. Hence the calls of a piece are given, and only the number of
     pieces follows from times, which no two sessions find alike.
     """
-    slice_ns = plan.calls * seen.call_ns
+    slice_ns = plan.calls * scouted.call_ns
     times = LONGER if slice_ns >= LONG_SLICE_NS else 1
     calls = {name: times * PIECE_CALLS[name] for name in sorted(unit_ns)}
     round_ns = sum(calls[name] * ns for name, ns in unit_ns.items())

@@ -1,4 +1,6 @@
-"""The environment variables of a worker: a pure function of the run's own."""
+"""A worker process: its environment, a pure function of the run's own; started on its core, and
+stopped with everything it started.
+"""
 
 import os
 import signal
@@ -13,6 +15,8 @@ import psutil
 
 from pytest_rlperf.machine.host import fixed_addresses
 from pytest_rlperf.trees.cache import FOLDER
+
+# -- the environment -----------------------------------------------------------------------------
 
 THREAD_COUNTS = (
     "OMP_NUM_THREADS",
@@ -57,7 +61,9 @@ def worker_environment(
     token: str,
     import_folders: Sequence[str],
 ) -> dict[str, str]:
-    """Equal on both sides but for the padding, which moves the stack by a random amount."""
+    """Return the environment of a worker, equal on both sides but for the padding, which moves the
+    stack by a random amount.
+    """
     env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
     env.update(dict.fromkeys(THREAD_COUNTS, str(threads)))
     env.update(SLEEPY_POOLS)
@@ -81,8 +87,7 @@ def _is_scrubbed(name: str) -> bool:
     return name in SCRUBBED or name.startswith(SCRUBBED_PREFIXES)
 
 
-# A worker process: started on its core, stopped with everything it started.
-
+# -- the process ---------------------------------------------------------------------------------
 
 TAIL_BYTES = 8_000
 STACKS_S = 0.5
@@ -145,7 +150,7 @@ class Process:
         return self._popen.poll()
 
     def how_it_ended(self) -> str:
-        """ "exit status 3" or "signal SIGSEGV"; waits a moment for a process about to end."""
+        """Return "exit status 3" or "signal SIGSEGV"; wait a moment for a process about to end."""
         try:
             status = self._popen.wait(END_S)
         except subprocess.TimeoutExpired:
@@ -156,11 +161,11 @@ class Process:
         return f"exit status {status}"
 
     def mark_output(self) -> None:
-        """What it printed so far is none of the next test's."""
+        """Remember where its output ends: what it printed so far is none of the next test's."""
         self._seen_bytes = self._log.stat().st_size
 
     def output_tail(self) -> str:
-        """The last of what it printed since the mark."""
+        """Return the last of what it printed since the mark."""
         with suppress(OSError), self._log.open("rb") as file:
             file.seek(max(self._seen_bytes, self._log.stat().st_size - TAIL_BYTES))
             return file.read().decode(errors="replace").strip()
@@ -174,7 +179,7 @@ class Process:
                 self._popen.wait(STACKS_S)
 
     def wait(self, seconds: float) -> bool:
-        """Whether it ends within that time."""
+        """Wait for its end, and tell whether it came within that time."""
         with suppress(subprocess.TimeoutExpired):
             self._popen.wait(seconds)
         return self.ended
@@ -184,7 +189,7 @@ class Process:
         self._popen.terminate()
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Stop the process and all its descendants; returns when none is left."""
+        """Stop the process and all its descendants; return when none is left."""
         if grace_s:
             self.wait(grace_s)
         family = self._family()
@@ -207,7 +212,7 @@ class Process:
 
 def end_marked(token: str, name: str = RUN) -> list[int]:
     """End what carries this mark in its environment, such as what tests of a run left behind in
-    sessions of their own; returns the ids of those that would not end.
+    sessions of their own; return the ids of those that would not end.
     """
     left = [process for process in psutil.process_iter() if _mark(process, name) == token]
     for process in left:
@@ -225,7 +230,9 @@ def _mark(process: psutil.Process, name: str) -> str | None:
 
 
 def _wait_until_gone(processes: Sequence[psutil.Process]) -> None:
-    """A zombie is gone: who should reap it may take its time, in a container for ever."""
+    """Wait until none runs. A zombie is gone: who should reap it may take its time, in a container
+    for ever.
+    """
     until = time.monotonic() + END_S
     while any(map(_runs, processes)) and time.monotonic() < until:
         time.sleep(0.005)
