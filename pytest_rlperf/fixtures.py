@@ -4,6 +4,7 @@ their inputs and of their jobs.
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -80,22 +81,17 @@ class Rlperf:
         self._called = True
         steps = checked_steps(self._steps if steps is None else steps)
         if self._player is not None:
-            return self._player.play(self._calls(func, args, kwargs, setup), work, steps)
+            return self._player.play(self._calls()(func, args, kwargs, setup), work, steps)
         if setup is None:
             return func(*args, **kwargs)
         state = setup()
         return func() if state is None else func(state)
 
-    def _calls(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, object],
-        setup: Callable[[], Any] | None,
-    ) -> "Calls":
+    def _calls(self) -> "Callable[..., Calls]":
+        """Return what makes the calls of a function; imported here, where somebody measures."""
         from pytest_rlperf.worker.calls import Calls
 
-        return Calls(func, args, kwargs, setup)
+        return Calls
 
 
 class RlperfMemory(Rlperf):
@@ -118,16 +114,10 @@ class RlperfMpi(Rlperf):
         self.rank = here.rank
         self.size = here.size
 
-    def _calls(
-        self,
-        func: Callable[..., Any],
-        args: tuple[Any, ...],
-        kwargs: Mapping[str, object],
-        setup: Callable[[], Any] | None,
-    ) -> "Calls":
+    def _calls(self) -> "Callable[..., Calls]":
         from pytest_rlperf.mpi.rank_player import RankCalls
 
-        return RankCalls(func, args, kwargs, setup, self._comm)
+        return partial(RankCalls, comm=self._comm)
 
     @property
     def comm(self) -> Any:
@@ -167,9 +157,7 @@ def rlperf(request: pytest.FixtureRequest) -> Rlperf:
 
 
 def _player_beside_memory(request: pytest.FixtureRequest) -> "Player | None":
-    """Return the player, unless memory is looked at and the test has the fixture for it, which
-    then says of which function.
-    """
+    """Return the player, unless it looks at memory and the test has the fixture for that."""
     player = player_of(request.config)
     aside = player is not None and player.probes and MEMORY_FIXTURE in request.fixturenames
     return None if aside else player

@@ -6,7 +6,7 @@ or refused with the first thing that is wrong with it.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -106,35 +106,20 @@ MOST_LOG_RATIO = 50.0
 ANEW = "restore it from version control, or remove it and save again with --rlperf-save"
 
 TEST: Shape = {
-    "source_hash": (str,),
-    "steps": (int, NoneType),
-    "work": (dict,),
-    "weights": (dict,),
-    "accepted": (list,),
-    "sessions": (list,),
-}
+    "source_hash": (str,), "steps": (int, NoneType), "work": (dict,), "weights": (dict,),
+    "accepted": (list,), "sessions": (list,),
+}  # fmt: skip
 SESSION: Shape = {
-    "created": (str,),
-    "commit": (str, NoneType),
-    "dirty": (bool,),
-    "facts": (dict,),
-    "call_ns": NUMBER,
-    "blocks": (dict,),
-}
+    "created": (str,), "commit": (str, NoneType), "dirty": (bool,), "facts": (dict,),
+    "call_ns": NUMBER, "blocks": (dict,),
+}  # fmt: skip
 ACCEPTED: Shape = {
-    "reason": (str,),
-    "created": (str,),
-    "commit": (str, NoneType),
-    "change": NUMBER,
-}
+    "reason": (str,), "created": (str,), "commit": (str, NoneType), "change": NUMBER,
+}  # fmt: skip
 MEMORY: Shape = {
-    "created": (str,),
-    "commit": (str, NoneType),
-    "dirty": (bool,),
-    "facts": (dict,),
-    "repeats": (int,),
-    "values": (dict,),
-}
+    "created": (str,), "commit": (str, NoneType), "dirty": (bool,), "facts": (dict,),
+    "repeats": (int,), "values": (dict,),
+}  # fmt: skip
 COLUMNS: Shape = {"typical": (list,), "total": (list,)}
 """A field that is not among these is somebody's note, and is not read."""
 
@@ -169,10 +154,7 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
         "steps": test.steps,
         "work": dict(test.work),
         "weights": {name: round(weight, DIGITS) for name, weight in test.weights.items()},
-        "accepted": [
-            {"reason": a.reason, "created": a.created, "commit": a.commit, "change": a.change}
-            for a in test.accepted
-        ],
+        "accepted": [asdict(accepted) for accepted in test.accepted],
         "sessions": [_session_as_dict(session) for session in test.sessions],
         "memory": None if test.memory is None else _memory_as_dict(test.memory),
         "starts": {name: _test_as_dict(start) for name, start in test.starts.items()},
@@ -275,14 +257,9 @@ def _memory_damages(memory: object, where: str) -> Iterator[str]:
     yield from misfits(memory, MEMORY, where)
     assert isinstance(memory, dict)
     for name, sizes in memory["values"].items():
-        if not _are_sizes(sizes):
+        enough = isinstance(sizes, list) and len(sizes) >= LEAST_BLOCKS
+        if not enough or any(type(size) not in NUMBER for size in sizes):
             yield f"{where}.values.{name}"
-
-
-def _are_sizes(sizes: object) -> bool:
-    if not isinstance(sizes, list) or len(sizes) < LEAST_BLOCKS:
-        return False
-    return all(type(size) in NUMBER for size in sizes)
 
 
 def _session_damages(

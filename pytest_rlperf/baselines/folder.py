@@ -76,9 +76,7 @@ class Baselines:
 
 
 def save_into(folder: Path, tests: Sequence[Stored], gone: Collection[str] = ()) -> None:
-    """Write `tests` into a machine's folder and drop those that are `gone`; what is stored of
-    others stays as it is.
-    """
+    """Write `tests` into a machine's folder and drop those that are `gone`; others stay."""
     with _locked(folder):
         modules = sorted({_module(nodeid) for nodeid in (*gone, *(t.nodeid for t in tests))})
         contents = [(module, _merged(folder, module, tests, gone)) for module in modules]
@@ -222,9 +220,7 @@ class BaselineBranch:
     name: str
 
     def lay_out(self, folder: Path) -> int:
-        """Write the stored ones into `folder`, as far as this clone has fetched them; return how
-        many files that were.
-        """
+        """Write what this clone has fetched into `folder`; return how many files that were."""
         branch = self._branch()
         known = (branch.tracked(REMOTE), branch.ref)
         revision = next(filter(branch.has, known), None)

@@ -180,8 +180,8 @@ def level_of(stored: Stored, source_hash: str, facts: Facts) -> Level | Ended:
         return Ended(Outcome.INCOMPARABLE, f"recorded under other facts: {'; '.join(other)}")
     if stored.source_hash != source_hash:
         return edited()
-    missing = stored.weights.keys() - {CLOCK} - _kernels_of(facts)
-    if missing:
+    known = KERNELS if facts.get("numpy") else KERNELS - NEED_NUMPY
+    if missing := stored.weights.keys() - {CLOCK} - known:
         return Ended(
             Outcome.INCOMPARABLE,
             "it is measured in reference kernels that are missing here "
@@ -196,10 +196,6 @@ def level_of(stored: Stored, source_hash: str, facts: Facts) -> Level | Ended:
         label=", ".join([*elsewhere, *_beside(latest.facts, facts)]) or None,
         commit=None if latest.dirty else latest.commit,
     )
-
-
-def _kernels_of(facts: Facts) -> frozenset[str]:
-    return KERNELS if facts.get("numpy") else KERNELS - NEED_NUMPY
 
 
 def edited() -> Ended:

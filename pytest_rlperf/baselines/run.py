@@ -59,9 +59,7 @@ def facts_of(fingerprint: Mapping[str, object], threads: int) -> Facts:
 def levels_of(
     stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
 ) -> dict[str, Level | Ended]:
-    """Return what each test, and each start that it asks for, is held against; those without a
-    baseline are not in it.
-    """
+    """Return what each test, and each start it asks for, is held against, if it is stored."""
     return {
         key: level_of(baseline, b.source_hash, facts_of(fingerprint, b.spec.threads))
         for b in benchmarks
@@ -152,9 +150,7 @@ def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
 
 
 def _start(test: TestResult, name: str, old: Stored | None, run: RunResult) -> Stored:
-    """Return a start's baseline as if it were a test of its own; what was accepted of it stands
-    with the test.
-    """
+    """Return a start's baseline as a test's own; what was accepted of it stands with the test."""
     alone = replace(
         test,
         spec=replace(test.spec, imports=(), first_call=False),
@@ -200,9 +196,7 @@ def _waits(test: TestResult) -> bool:
 
 
 def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
-    """Tell whether this is a further session of the same clean commit and benchmark under the same
-    facts.
-    """
+    """Tell whether it is a further session of one clean commit and benchmark under like facts."""
     if new.dirty or new.commit is None or old.source_hash != test.source_hash:
         return False
     return all(

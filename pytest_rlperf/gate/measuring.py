@@ -158,14 +158,8 @@ class MeasuringSession:
         code = self._exit_code(int(exitstatus))
         session.exitstatus = code
         if self._run is not None:
-            self._published = publish(
-                self._run,
-                code,
-                self._notices,
-                self._settings,
-                session.items,
-                self._config.rootpath,
-            )
+            items, root = session.items, self._config.rootpath
+            self._published = publish(self._run, code, self._notices, self._settings, items, root)
             if code == pytest.ExitCode.OK and not self._published.complete:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -67,9 +67,7 @@ def publish(
 
 
 def _problem(path: Path | None, write: Callable[[Path], None]) -> str | None:
-    """Write, and return what went wrong. The folder was writable when the run began; a disk can be
-    full by now.
-    """
+    """Write; return what went wrong, since a disk that was writable can be full by now."""
     if path is None:
         return None
     try:
@@ -91,9 +89,7 @@ def write_report(
     notices: Sequence[str],
     history: History | None = None,
 ) -> None:
-    """Write the folder of `--rlperf-report`, for people and for programs; `content` is the run as
-    `--rlperf-json` has it.
-    """
+    """Write the folder of `--rlperf-report`; `content` is the run as `--rlperf-json` has it."""
     folder.mkdir(parents=True, exist_ok=True)
     write_json(folder / "report.json", content)
     write_atomically(folder / "report.md", render_markdown(run, notices))

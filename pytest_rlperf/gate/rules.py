@@ -87,8 +87,7 @@ def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
 def stale_entries(
     entries: Iterable[Exemption], nodeids: Sequence[str], today: datetime.date
 ) -> list[str]:
-    """Return a sentence for each entry that has no test or no time left; `nodeids` are those of the
-    whole suite."""
+    """Return a sentence for each entry that has no test in the whole suite, or no time left."""
     lines = []
     for entry in entries:
         where = f"[tool.rlperf.accepted], {entry.pattern!r}"
@@ -124,12 +123,11 @@ def judge_kpis(
     ]
     wanted = expected | {claim.removesuffix(WITHOUT) for claim in partners}
     unclaimed = sorted(wanted - {result.kpi.name for result in claimed})
-    return (*claimed, *(_unclaimed(kpis[name]) for name in unclaimed))
-
-
-def _unclaimed(kpi: Kpi) -> KpiResult:
-    reason = f"no selected test claims it; mark one with kpi={kpi.name!r}"
-    return KpiResult(kpi, Status.NOT_MEASURED, reason)
+    reason = "no selected test claims it; mark one with kpi={!r}"
+    return (
+        *claimed,
+        *(KpiResult(kpis[n], Status.NOT_MEASURED, reason.format(n)) for n in unclaimed),
+    )
 
 
 def _judged(kpi: Kpi, test: TestResult, partner: TestResult | None) -> KpiResult:

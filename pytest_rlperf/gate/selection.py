@@ -31,9 +31,7 @@ NARROWING = (
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """Tell whether a test uses a fixture that measures, or is marked and forgot to: that one fails
-    when it runs.
-    """
+    """Tell whether a test uses a fixture that measures, or is marked: then it fails without one."""
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
@@ -110,9 +108,7 @@ def selected_scope(config: pytest.Config) -> Scope:
 
 
 def source_hash(item: pytest.Item) -> str:
-    """Return a hash of the test function's own text but for its name; empty where there is none to
-    read.
-    """
+    """Hash the test function's own text but for its name; empty where there is none to read."""
     function = getattr(item, "function", None)
     try:
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(function))) if function else ""

@@ -68,9 +68,7 @@ def session_arguments(config: pytest.Config) -> Iterator[str]:
 
 
 def _own_name(config: pytest.Config) -> str:
-    """Return the name that this plugin was loaded by: its entry point's, or that of its module by
-    `-p`.
-    """
+    """Return the name this plugin was loaded by: its entry point's, or its module's by `-p`."""
     module = "pytest_rlperf.plugin"
     named = config.pluginmanager.list_name_plugin()
     return next((name for name, p in named if getattr(p, "__name__", "") == module), module)
@@ -84,9 +82,7 @@ def relative_inipath(config: pytest.Config) -> str | None:
 
 
 def plain_options(config: pytest.Config) -> dict[str, object]:
-    """Return the values that conftests and other plugins may ask for, such as a `--device` of one's
-    own.
-    """
+    """Return values that conftests and plugins may ask for, such as a `--device` of one's own."""
     return {
         name: value
         for name, value in vars(config.option).items()

@@ -25,9 +25,7 @@ Peaks = list[tuple[str, int]]
 
 
 class Children:
-    """Watches children through a process of its own: this one may be busy in code that lets no
-    other thread run.
-    """
+    """Watches children from a process of its own: code in this one may let no thread run."""
 
     def __enter__(self) -> Self:
         self._popen = subprocess.Popen(

@@ -120,9 +120,7 @@ def _verdict(sizes: Sizes, excess: Excess, decision: Decision | None) -> Verdict
 
 
 def _relative(amount: Interval | None, sizes: Sizes) -> Interval | None:
-    """Return the change as a share of the base; None: what grows from nothing has grown by no share
-    of it.
-    """
+    """Return the change as a share of the base; None: what grows from nothing has no share."""
     base = sizes.base_value
     slope = sizes.metric.rule in (Rule.GROWTH, Rule.RESIDENT_GROWTH)
     if amount is None or slope or base is None or base <= 0:

@@ -37,13 +37,8 @@ def _fraction(text: str) -> float:
 
 def parse_seconds(value: str | float, name: str) -> float:
     """`"300"`, `"300s"` or 300 → 300.0."""
-    try:
-        number = float(str(value).strip().removesuffix("s"))
-    except ValueError:
-        number = math.nan
-    if not 0 < number < math.inf:
-        raise UsageError(f"{name} is {value!r}, which is no time; write seconds, such as 300.")
-    return number
+    number = _with_unit(str(value).strip().removesuffix("s"), {}, default=1)
+    return _positive(number, value, name, "time; write seconds, such as 300")
 
 
 BYTE_SIZES = {
@@ -56,25 +51,24 @@ SHORT_TIMES = {"S": 1.0, "MS": 1e-3, "US": 1e-6, "\u039cS": 1e-6, "NS": 1e-9}
 
 def parse_bytes(value: str | float, name: str) -> float:
     """`"1MiB"`, `"64 KiB"`, `"2MB"` or 1048576 → bytes."""
-    number = _with_unit(str(value), BYTE_SIZES, default=1)
-    if isinstance(value, bool) or not 0 < number < math.inf:
-        raise UsageError(f"{name} is {value!r}, which is no amount of memory; write 1MiB or 64KiB.")
-    return number
+    number = math.nan if isinstance(value, bool) else _with_unit(str(value), BYTE_SIZES, default=1)
+    return _positive(number, value, name, "amount of memory; write 1MiB or 64KiB")
 
 
 def parse_bandwidth(value: str, name: str) -> float:
     """`"10Gbit"`, `"10 Gbit/s"` or `"1.25GB"` → bytes a second."""
     number = _with_unit(value.strip().removesuffix("/s"), {**BYTE_SIZES, **BIT_RATES})
-    if not 0 < number < math.inf:
-        raise UsageError(f"{name} is {value!r}, which is no bandwidth; write 10Gbit or 1.25GB.")
-    return number
+    return _positive(number, value, name, "bandwidth; write 10Gbit or 1.25GB")
 
 
 def parse_latency(value: str, name: str) -> float:
     """`"50us"`, `"0.05 ms"` → seconds."""
-    number = _with_unit(value, SHORT_TIMES)
+    return _positive(_with_unit(value, SHORT_TIMES), value, name, "latency; write 50us or 0.05ms")
+
+
+def _positive(number: float, value: str | float, name: str, what: str) -> float:
     if not 0 < number < math.inf:
-        raise UsageError(f"{name} is {value!r}, which is no latency; write 50us or 0.05ms.")
+        raise UsageError(f"{name} is {value!r}, which is no {what}.")
     return number
 
 

@@ -100,9 +100,7 @@ class MpiJob:
         )
 
     def end(self, grace_s: float = 0.0) -> None:
-        """End the job. Ranks that were told to stop get some time for it; a second call does
-        nothing.
-        """
+        """End the job once; ranks that were told to stop get some time for it."""
         if self._over:
             return
         if not self.process.wait(grace_s):

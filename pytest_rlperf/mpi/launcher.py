@@ -169,7 +169,13 @@ def _checked(template: str) -> tuple[str, ...]:
 
 def job_argv(launcher: Launcher, nprocs: int, command: Sequence[str]) -> list[str]:
     """Return the words that start `command` as `nprocs` ranks."""
-    return BUILDERS[launcher.kind](launcher, nprocs, list(command))
+    build = {
+        LauncherKind.HYDRA: _hydra,
+        LauncherKind.OPEN_MPI: _open_mpi,
+        LauncherKind.SRUN: _srun,
+        LauncherKind.TEMPLATE: _template,
+    }[launcher.kind]
+    return build(launcher, nprocs, list(command))
 
 
 def _hydra(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
@@ -234,28 +240,14 @@ def _unmatched(name: str, placeholder: str, used: bool) -> str:
     )
 
 
-BUILDERS: Mapping[LauncherKind, Callable[[Launcher, int, list[str]], list[str]]] = {
-    LauncherKind.HYDRA: _hydra,
-    LauncherKind.OPEN_MPI: _open_mpi,
-    LauncherKind.SRUN: _srun,
-    LauncherKind.TEMPLATE: _template,
-}
-
-
 # -- the environment of a job, and what decides how fast its ranks exchange messages -------------
 
 JOB = "RLPERF_MPI_JOB"
 """Marks the processes of one job, ranks and their children included."""
 
 SCRUBBED_PREFIXES = (
-    "PMI_",
-    "PMIX_",
-    "HYDI_",
-    "MPI_LOCAL",
-    "OMPI_COMM_WORLD_",
-    "OMPI_WORLD_",
-    "PRTE_",
-)
+    "PMI_", "PMIX_", "HYDI_", "MPI_LOCAL", "OMPI_COMM_WORLD_", "OMPI_WORLD_", "PRTE_",
+)  # fmt: skip
 """Left by an outer job: ranks would take themselves for part of it. What the user set stays."""
 
 SCRUBBED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT"})
@@ -278,9 +270,7 @@ AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def has_autogroups(setting: Path = AUTOGROUP) -> bool | None:
-    """Tell whether the scheduler shares a core between sessions rather than processes; None: it
-    does not say.
-    """
+    """Tell whether a core is shared between sessions, not processes; None: it is not known."""
     try:
         return setting.read_text().strip() == "1"
     except OSError:

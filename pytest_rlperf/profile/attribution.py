@@ -150,7 +150,8 @@ def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool
 
 
 def _blamed(profiles: _Profiles, base_ns: float, total_ns: float) -> list[Cause]:
-    candidates = [_cause(profiles, function) for function in _functions(profiles.pairs)]
+    functions = {name for pair in profiles.pairs for side in pair for name in side.functions}
+    candidates = [_cause(profiles, function) for function in sorted(functions)]
     mattering = sum(_matters(profiles, cause.function, base_ns) for cause in candidates)
     doubt = DOUBT / max(1, mattering)
     least_ns = max(LEAST_CHANGE * base_ns, LEAST_SHARE * total_ns)
@@ -172,10 +173,6 @@ def _matters(profiles: _Profiles, function: Function, base_ns: float) -> bool:
 
 def _is_clear(profiles: _Profiles, function: Function, doubt: float) -> bool:
     return estimate(profiles.changes_ns(function)).bound(doubt) > 0
-
-
-def _functions(pairs: Iterable[ProfiledPair]) -> list[Function]:
-    return sorted({name for pair in pairs for side in pair for name in side.functions})
 
 
 def _is_certain(cause: Cause) -> bool:
@@ -235,9 +232,7 @@ def _changed_callees(
 
 
 def _why_nobody(change: float, measured: float | None, pairs: int) -> str:
-    """Say why nobody is blamed; `measured` is given where somebody could be, but for less than it
-    takes to explain it.
-    """
+    """Say why nobody is blamed; `measured` is given where those found explain too little."""
     if measured is None:
         return f"no function took longer beyond the spread of {pairs} pairs of profiles"
     return (
@@ -381,14 +376,10 @@ def compare_operators(pairs: Sequence[ProfiledPair]) -> tuple[Operator, ...]:
     if len(watched) < LEAST_BLOCKS:
         return ()
     names = {name for pair in watched for side in pair for name in side.operators}
-    least_ns = LEAST_CHANGE * median(_total_ns(pair.base) for pair in watched)
+    base_ns = median(sum(c.ns for c in pair.base.operators.values()) for pair in watched)
     agreed = [_compared_operator(watched, name) for name in sorted(names) if _agree(watched, name)]
-    moved = [operator for operator in agreed if abs(operator.change_ns) >= least_ns]
+    moved = [operator for operator in agreed if abs(operator.change_ns) >= LEAST_CHANGE * base_ns]
     return tuple(sorted(moved, key=lambda each: -abs(each.change_ns))[:MOST_CAUSES])
-
-
-def _total_ns(side: SideProfile) -> float:
-    return sum(cost.ns for cost in side.operators.values())
 
 
 def _costs(pairs: Sequence[ProfiledPair], name: str) -> list[tuple[OperatorCost, OperatorCost]]:

@@ -260,9 +260,7 @@ class Sources:
 def with_sources(
     explanation: Explanation, sources: Sources, ran: Sequence[Function]
 ) -> Explanation:
-    """Add to an explanation what the sources say of the functions it blames; `ran` are those that
-    the profiler saw.
-    """
+    """Add what the sources say of those blamed; `ran` are the functions that the profiler saw."""
     places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
     if not explanation.causes and explanation.pairs:
         return replace(explanation, note=_with_changed(explanation.note, sources, places))

@@ -95,9 +95,7 @@ Pair = tuple[float, float]  # head's time and the partner's
 
 
 def log_ratios(block: Block) -> LogRatios:
-    """Return a block's log-ratios: its typical pairs resist disturbed slices, and only the sums see
-    a slowdown of a few calls.
-    """
+    """Return a block's log-ratios; typical pairs resist disturbance, sums see a few slow calls."""
     assert block.base is not None
     return paired(block.head.own_ns, block.base.own_ns)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_rlperf.model.block import LEAST_BLOCKS
-from pytest_rlperf.model.metric import Interval, Outcome, Severity, Verdict
+from pytest_rlperf.model.metric import Outcome, Severity, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.stats.decide import Decision
 
@@ -108,15 +108,10 @@ def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
         case Outcome.IMPROVED:
             return f"faster by more than {format_percent(threshold, signed=False)}{by}"
         case Outcome.UNCHANGED:
-            return _within(decision.interval, allowed)
+            slower = decision.interval is not None and decision.interval.low > 0
+            return f"{'slower, ' * slower}within the allowed {allowed}"
         case _:
             return _inconclusive(decision, threshold, allowed, interrupted)
-
-
-def _within(interval: Interval | None, allowed: str) -> str:
-    if interval is not None and interval.low > 0:
-        return f"slower, within the allowed {allowed}"
-    return f"within the allowed {allowed}"
 
 
 def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupted: bool) -> str:

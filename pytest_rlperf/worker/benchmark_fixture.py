@@ -92,9 +92,7 @@ def _adopt_pytest_benchmark(fixture_class: Any, player: Player) -> None:
 
 
 def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
-    """Replace its calls: switched off, it only checks that it is used once, then calls what it is
-    given.
-    """
+    """Replace its calls: switched off, it checks that it is used once, and calls what it gets."""
     call, pedantic = fixture_class.__call__, fixture_class.pedantic
 
     def play(fixture: Any, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -122,9 +120,7 @@ def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
 def _arguments_of(
     setup: Callable[[], Any], args: Sequence[Any], kwargs: Mapping[str, object]
 ) -> Callable[[], Arguments]:
-    """Return what makes the arguments of one call: `setup` returns them, or nothing where they are
-    given already.
-    """
+    """Return what makes a call's arguments: `setup` returns them, or nothing if they are given."""
 
     def arguments() -> Arguments:
         made = setup()
@@ -185,10 +181,8 @@ def _play(player: Player, rounds: Rounds) -> Any:
 
 
 def _fill_stats(fixture: Any, calls: NotedCalls | Rounds) -> None:
-    fixture._add_stats = _forget  # or the session would group them at its end, for no one
+    # Forgotten: the session would group them at its end, for no one.
+    fixture._add_stats = lambda stats: None
     stats = fixture._make_stats(calls.iterations)
     for ns in calls.times_ns:
         stats.stats.update(ns / 1e9)
-
-
-def _forget(stats: object) -> None: ...

@@ -213,9 +213,7 @@ class PhaseClock:
         return self._cost_ns
 
     def _cost_once(self) -> float:
-        """Measure the cost without the clock: those of ranks start together, and not all of them
-        have phases.
-        """
+        """Measure without the clock: those of ranks start together, and some have no phases."""
         listen(_noting([], [], self._read_ns))
         begun = self._read_ns()
         for _ in repeat(None, COST_PHASES):
@@ -227,9 +225,7 @@ class PhaseClock:
 
 
 def _noting(ends: list[End], at_ns: list[int], read_ns: Callable[[], int]) -> Note:
-    """Return what notes the ends of phases in this thread, which alone is timed: those of other
-    threads overlap with them.
-    """
+    """Return what notes ends of phases in this thread alone, which is timed: others overlap."""
     add_end, add_time = ends.append, at_ns.append
     current, this = threading.get_ident, threading.get_ident()
 

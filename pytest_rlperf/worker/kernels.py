@@ -105,9 +105,7 @@ def make_stride() -> Kernel:
 
 
 def make_gather() -> Kernel:
-    """Make a kernel that reads single numbers in scattered order; large arrays of numpy lie in
-    large pages.
-    """
+    """Make a kernel that reads numbers in scattered order; large arrays lie in large pages."""
     import numpy as np
 
     length = MEMORY_BYTES // 8

@@ -41,9 +41,7 @@ SETUP_SLICE_NS = 10_000_000
 
 
 def choose_plan(scouted: Scouted, spec: Spec, cores: int) -> Plan:
-    """Choose the plan of a test: `scouted` is the worse of both sides in each respect, and `cores`
-    how many can be pinned to.
-    """
+    """Choose a test's plan by the worse of both sides, and by the cores that can be pinned to."""
     call_ns = max(scouted.call_ns, 1.0)
     several = max(scouted.processes, spec.threads)
     mode = _mode(scouted, spec, several > 1, cores)
@@ -138,9 +136,7 @@ def _warmup(scouted: Scouted, spec: Spec) -> int:
 
 
 def _near_divisor(rounds: int, wanted: float) -> int:
-    """Return the rounds a slice nearest to `wanted`: slices hold equally many of them, and all of
-    them are in some slice.
-    """
+    """Return the number near `wanted` that shares all rounds out evenly over slices."""
     low = [d for d in range(1, math.isqrt(rounds) + 1) if rounds % d == 0]
     return min([*low, *(rounds // d for d in low)], key=lambda d: abs(math.log(d / wanted)))
 

@@ -19,14 +19,9 @@ from pytest_rlperf.trees.cache import FOLDER
 # -- the environment -----------------------------------------------------------------------------
 
 THREAD_COUNTS = (
-    "OMP_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "MKL_NUM_THREADS",
-    "BLIS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "NUMEXPR_NUM_THREADS",
-    "NUMBA_NUM_THREADS",
-)
+    "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS", "NUMEXPR_NUM_THREADS", "NUMBA_NUM_THREADS",
+)  # fmt: skip
 
 SLEEPY_POOLS = {
     # A pool that spins after its work slows the other side's next slice (measured: 1.5x).
@@ -47,6 +42,7 @@ SCRUBBED_PREFIXES = ("COV_CORE_", "COVERAGE_PROCESS", "PYTEST_")
 KEPT = frozenset({"PYTEST_PLUGINS", "PYTEST_DISABLE_PLUGIN_AUTOLOAD"})
 
 PADDING = "RLPERF_PADDING"
+"""Moves the stack by a random amount."""
 RUN = "RLPERF_RUN"
 """Marks the processes of a run, however far from its workers they have gone."""
 
@@ -61,9 +57,7 @@ def worker_environment(
     token: str,
     import_folders: Sequence[str],
 ) -> dict[str, str]:
-    """Return the environment of a worker, equal on both sides but for the padding, which moves the
-    stack by a random amount.
-    """
+    """Make a worker's environment, equal on both sides but for padding, which moves the stack."""
     env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
     env.update(dict.fromkeys(THREAD_COUNTS, str(threads)))
     env.update(SLEEPY_POOLS)
