@@ -66,7 +66,7 @@ FRESH_SHARE = 1 / 3
 """The share of fresh blocks among all, when a suspicion has been confirmed."""
 
 
-class Difference(Protocol):
+class BlockChange(Protocol):
     """How far head lies above its partner in one block, on the scale of the gate: by the typical
     pair, and by the sums."""
 
@@ -178,7 +178,7 @@ class Decision:
     out_of_time: bool = False  # closed because there will be no more blocks
 
 
-def decide(blocks: Sequence[Difference], gate: Gate, exhausted: bool = False) -> Decision:
+def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -> Decision:
     """Decide on the blocks so far: a pure function of their order, to be replayed and tested."""
     used = 0
     for look in gate.looks:
@@ -203,7 +203,7 @@ def decide(blocks: Sequence[Difference], gate: Gate, exhausted: bool = False) ->
     return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
 
 
-def by_sums(blocks: Sequence[Difference], gate: Gate) -> bool:
+def by_sums(blocks: Sequence[BlockChange], gate: Gate) -> bool:
     """Tell whether the sums disagree with the typical pair, beyond noise and by an amount that
     matters. They do when only some of the calls became slower: then the sums are right.
     """
@@ -211,12 +211,12 @@ def by_sums(blocks: Sequence[Difference], gate: Gate) -> bool:
     return abs(gap.mean) > MATTERS * gate.limit and gap.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-def _estimate(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Estimate:
+def _estimate(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Estimate:
     estimated = estimate([b.total if sums else b.typical for b in blocks])
     return replace(estimated, blur=gate.blur)
 
 
-def _passes(blocks: Sequence[Difference], sums: bool, gate: Gate) -> bool:
+def _passes(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> bool:
     """Tell whether the test passes. Few blocks may not yet show a disagreement, so the sums must
     lie below the limit too.
     """
@@ -225,29 +225,29 @@ def _passes(blocks: Sequence[Difference], sums: bool, gate: Gate) -> bool:
     return gate.bound(_estimate(blocks, True, gate), 1 - CONTRADICT_LEVEL) < gate.limit
 
 
-def _kind_of_pass(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_pass(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outcome:
     bound = gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL)
     return Outcome.IMPROVED if bound < gate.improved_limit else Outcome.UNCHANGED
 
 
-def _kind_of_end(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_end(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outcome:
     far_above = gate.exceeded(_estimate(blocks, sums, gate), gate.last)
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
-def _confirms_early(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate) -> bool:
+def _confirms_early(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + gate.first_fresh:
         return False
     return _agree(blocks, look, sums, gate, gate.confirm.share(FIRST_SHARE))
 
 
-def _confirms(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate) -> bool:
+def _confirms(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + LEAST_BLOCKS:
         return False
     return _agree(blocks, look, sums, gate, gate.confirm.share(1 - FIRST_SHARE))
 
 
-def _agree(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
+def _agree(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
     """Tell whether the fresh blocks leave no more doubt than this, and the interval of all blocks,
     which is what is shown, agrees."""
     fresh, every = (_estimate(part, sums, gate) for part in (blocks[look:], blocks))
@@ -255,7 +255,7 @@ def _agree(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate, doub
 
 
 def _last_word(
-    blocks: Sequence[Difference], gate: Gate, exhausted: bool, suspected_at: int | None = None
+    blocks: Sequence[BlockChange], gate: Gate, exhausted: bool, suspected_at: int | None = None
 ) -> Decision:
     """Ask for more blocks; when there will be none, decide on what there is."""
     if len(blocks) < LEAST_BLOCKS:
@@ -273,7 +273,7 @@ def _last_word(
 
 
 def _close(
-    blocks: Sequence[Difference], sums: bool, gate: Gate, outcome: Outcome | None
+    blocks: Sequence[BlockChange], sums: bool, gate: Gate, outcome: Outcome | None
 ) -> Decision:
     """Return the decision with its evidence, by the statistic that it was made on."""
     estimated = _estimate(blocks, sums, gate)
