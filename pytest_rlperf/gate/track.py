@@ -62,7 +62,7 @@ class Track:
     steps: int | None = None
     first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)
-    told: list[Mapping[str, LogRatios]] = field(default_factory=list)  # of blocks, by partner
+    block_ratios: list[Mapping[str, LogRatios]] = field(default_factory=list)  # by partner
     ratios: list[LogRatios] = field(default_factory=list)  # that it was judged by last
     decision: Decision | None = None
     held: bool = False  # more blocks are wanted for what is judged beside its time
@@ -112,7 +112,7 @@ class Track:
             self.failure = Failure(UNMEASURED)
         elif head.state not in (State.RAN, State.ABANDONED):
             self.failure = self._failure(head)
-        elif self.open and any(run.facts is None for run in runs):
+        elif self.open and any(run.report is None for run in runs):
             self.failure = Failure(CAUGHT)
         return self.open
 

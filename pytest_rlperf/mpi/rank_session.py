@@ -47,9 +47,8 @@ class Here:
 HERE = pytest.StashKey[Here]()
 
 
-def play(data: Mapping[str, Any], files: RankFiles) -> int:
-    """Returns the process's exit status."""
-    order = RankOrder.from_dict(data)
+def play(order: RankOrder, files: RankFiles) -> int:
+    """Run the session of a rank; return the process's exit status."""
     stacks = files.path("stacks").open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     if order.socket is None:  # else the controller asks
@@ -64,7 +63,7 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
         files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
         return 1
     files.write_phase(RankPhase.COLLECT)
-    status = _measure(order, files, here) if order.socket else _run(order, files, here)
+    status = work_as_rank(order, files, here) if order.socket else _run(order, files, here)
     files.write_phase(RankPhase.FINALIZE)
     if not MPI.Is_finalized():
         MPI.Finalize()
@@ -75,11 +74,6 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
 def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
     plugins = [RankSession(order, files, here), PhaseMarks(files)]
     return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
-
-
-def _measure(order: RankOrder, files: RankFiles, here: Here) -> int:
-
-    return work_as_rank(order, files, here)
 
 
 def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:

@@ -8,10 +8,11 @@ been a wait: where more time has passed since the last reading than most functio
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from functools import reduce
+from typing import Protocol, runtime_checkable
 
 from pytest_rlperf.model.plan import Plan
-from pytest_rlperf.model.profile import Profiling
+from pytest_rlperf.model.profile import Profiling, SlicesProfile
 from pytest_rlperf.profile.functions import FunctionWatch
 from pytest_rlperf.profile.watches import LineWatch, StackWatch, operator_watches
 from pytest_rlperf.worker.clock import SCHEDSTAT, Clock, Elapsed
@@ -83,8 +84,8 @@ class Watch(Protocol):
     def note(self, elapsed: Elapsed) -> None:
         """What the clock said of the slice that was just watched."""
 
-    def facts(self, calls: int) -> dict[str, Any]:
-        """What was seen; a slice is of so many calls."""
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
+        """Return the profile with what was seen; a slice is of so many calls."""
         ...
 
 
@@ -116,11 +117,13 @@ class ProfilingClock:
         self._watch.note(elapsed)
         return elapsed
 
-    def facts(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for watch in self._watches:
-            found |= watch.facts(self._calls)
-        return found
+    def profile(self) -> SlicesProfile:
+        """Return what all watches saw of the slices so far."""
+        return reduce(
+            lambda profile, watch: watch.add_to(profile, self._calls),
+            self._watches,
+            SlicesProfile(),
+        )
 
 
 def _watches(plan: Plan, read_ns: Callable[[], int]) -> tuple[Watch, ...]:

@@ -10,9 +10,11 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
+from pytest_rlperf.model.profile import LineCost, LineProfile, OperatorCost, SlicesProfile
 from pytest_rlperf.profile.functions import is_own
 from pytest_rlperf.worker.clock import Elapsed
 
@@ -57,13 +59,10 @@ class StackWatch:
             self._found[stack] += now - self._last_ns
         self._last_ns = now
 
-    def facts(self, calls: int) -> dict[str, Any]:
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
         number = max(1, self._slices * calls)
-        return {
-            "stacks": [
-                [[list(name) for name in stack], ns / number] for stack, ns in self._found.items()
-            ]
-        }
+        stacks = tuple((stack, ns / number) for stack, ns in self._found.items())
+        return replace(profile, stacks=stacks)
 
 
 def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
@@ -105,20 +104,18 @@ class LineWatch:
     def note(self, elapsed: Elapsed) -> None:
         self._slices += 1
 
-    def facts(self, calls: int) -> dict[str, Any]:
-        number = max(1, calls * self._slices)
-        return {"line_profile": None if self._code is None else self._of(self._code, number)}
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
+        if self._code is None:
+            return profile
+        return replace(profile, lines=self._lines(self._code, max(1, calls * self._slices)))
 
-    def _of(self, code: CodeType, number: int) -> dict[str, Any]:
+    def _lines(self, code: CodeType, number: int) -> LineProfile:
         try:
             source, first = inspect.getsourcelines(code)
         except OSError:
             source, first = [], code.co_firstlineno
-        return {
-            "first": first,
-            "source": [line.rstrip() for line in source],
-            "lines": {n: [hits / number, ns / number] for n, (hits, ns) in self._cost.items()},
-        }
+        costs = {n: LineCost(hits / number, ns / number) for n, (hits, ns) in self._cost.items()}
+        return LineProfile(first, tuple(line.rstrip() for line in source), costs)
 
     def _called(self, frame: FrameType, event: str, _arg: object) -> Any:
         code = frame.f_code
@@ -179,14 +176,13 @@ class OperatorWatch:
                 self._calls[event.key] += event.count
                 self._ns[event.key] += (event.self_cpu_time_total + on_device) * US
 
-    def facts(self, calls: int) -> dict[str, Any]:
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
         number = max(1, self._slices * calls)
-        return {
-            "operators": [
-                [name, count / number, self._ns[name] / number]
-                for name, count in self._calls.items()
-            ]
+        operators = {
+            name: OperatorCost(count / number, self._ns[name] / number)
+            for name, count in self._calls.items()
         }
+        return replace(profile, operators=operators)
 
 
 def operator_watches() -> tuple[OperatorWatch, ...]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Any
 
-from pytest_rlperf.gate.partners import Partner
+from pytest_rlperf.gate.partners import Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.model.metric import COMPARED
@@ -72,7 +72,7 @@ def kinds_of(
     return {
         b.nodeid: VerdictKind(
             b.source_hash,
-            partner.gate(b.nodeid, b.spec, len(benchmarks)).threshold,
+            gate_of(partner, b.nodeid, b.spec, len(benchmarks)).threshold,
             _facts(fingerprint, b.spec.threads),
         )
         for b in benchmarks

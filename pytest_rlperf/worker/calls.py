@@ -3,6 +3,7 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from keyword import iskeyword
@@ -10,6 +11,8 @@ from numbers import Real
 from typing import Any, Protocol
 
 from pytest_rlperf.errors import FixtureError
+from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.wire import Measurement
 from pytest_rlperf.worker.clock import Clock, Elapsed, summed
 from pytest_rlperf.worker.devices import Settling
 
@@ -102,8 +105,8 @@ class Measured(Protocol):
         """Whether what the loop itself cost is to be subtracted."""
         ...
 
-    def facts(self) -> Mapping[str, Any]:
-        """What the controller must know about the slices, besides their times."""
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        """Return the measurement with what else there is to know about its slices."""
         ...
 
     def once(self) -> Any: ...
@@ -137,8 +140,10 @@ class Calls:
     def loop_counts(self) -> bool:
         return not self.has_setup
 
-    def facts(self) -> Mapping[str, Any]:
-        return self.settle.facts()
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        block = measurement.block
+        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
+        return replace(measurement, block=replace(block, device=device))
 
     def warm(self, calls: int) -> None:
         """An untimed slice."""
@@ -237,8 +242,10 @@ class Rounds:
     def loop_counts(self) -> bool:
         return not self.has_setup
 
-    def facts(self) -> Mapping[str, Any]:
-        return self.settle.facts()
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        block = measurement.block
+        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
+        return replace(measurement, block=replace(block, device=device))
 
     def once(self) -> Any:
         """One round that is not judged."""

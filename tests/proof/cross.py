@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.baselines.levels import CLOCK, Level, fit_weights, level_of
 from pytest_rlperf.baselines.stored import Stored
-from pytest_rlperf.gate.partners import Kernels
+from pytest_rlperf.gate.partners import Kernels, gate_of
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import decide
@@ -36,8 +36,10 @@ def judge(saved: Stored, later: Stored) -> Outcome:
     level = level_of(saved, saved.source_hash, now.facts)
     assert isinstance(level, Level)
     partner = Kernels({saved.nodeid: level}, threshold=THRESHOLD)
-    ratios = partner.ratios(saved.nodeid, now.blocks)
-    gate = partner.gate(saved.nodeid, Spec(), len(WORKS), now.blocks)
+    comparison = partner.comparison(saved.nodeid)
+    assert comparison is not None
+    ratios = comparison.ratios(now.blocks)
+    gate = gate_of(partner, saved.nodeid, Spec(), len(WORKS), now.blocks)
     outcome = decide(ratios, gate, True).outcome
     assert outcome is not None
     return outcome

@@ -206,8 +206,8 @@ def test_the_scout_makes_the_declared_calls_too(rounds: int, iterations: int, wa
     made = Rounds(work, rounds=rounds, iterations=iterations, warmup=warmup)
     seen, _ = scout(made, work.clock)
     assert made.finish() == work.calls == expected(rounds, iterations, warmup)
-    assert seen["first_ns"] == seen["call_ns"] == 1 * MS
-    assert (seen["rounds"], seen["iterations"], seen["warmup"]) == (rounds, iterations, warmup)
+    assert seen.first_ns == seen.call_ns == 1 * MS
+    assert (seen.rounds, seen.iterations, seen.warmup) == (rounds, iterations, warmup)
 
 
 @pytest.mark.parametrize("iterations", [1, 3])
