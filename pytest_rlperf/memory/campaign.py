@@ -41,7 +41,7 @@ MOST_ROUNDS = 2 * LOOKS[-1]
 
 @dataclass(slots=True)
 class MemoryTrack:
-    """What is known of one test so far."""
+    """The memory of one test in a campaign, which fills this process by process."""
 
     track: Track  # how it fails, is skipped, or has trouble on the base
     level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
@@ -72,7 +72,7 @@ class MemoryTrack:
         return self.track.open and self.rounds < MOST_ROUNDS and bool(list(self.passes()))
 
     def passes(self) -> Iterator[Pass]:
-        """Those in which something is undecided; what is never measured does not count."""
+        """Yield the passes in which something that can be measured is undecided."""
         for look, names in PASSES.items():
             known = self.head.keys() & names if self.rounds else names
             if any(self.wants(metric) for metric in JUDGED if metric.name in known):
@@ -100,7 +100,9 @@ class MemoryCampaign:
         gates: int,
         show: Callable[[Progress], None],
     ) -> None:
-        """`gates`: how many verdicts the build gives, those on time included."""
+        """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget, those
+        on time included.
+        """
         self.tracks = {b.nodeid: MemoryTrack(Track(b), levels.get(b.nodeid)) for b in benchmarks}
         self._runs = runs
         self._limits = limits
@@ -109,7 +111,7 @@ class MemoryCampaign:
         self._show = show
 
     def run(self) -> None:
-        """Fills the tracks; what was measured stays there whatever ends the run."""
+        """Fill the tracks; what was measured stays there whatever ends the run."""
         number = 0
         try:
             while self._budget.left_s() > 0 and (tracks := self._open()):
@@ -146,7 +148,7 @@ class MemoryCampaign:
         self._judge(track, exhausted=False)
 
     def _scout(self, track: MemoryTrack) -> None:
-        """How long a call takes, so that all processes of both sides make equally many."""
+        """See how long a call takes, so that all processes of both sides make equally many."""
         played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS), curve=True)
         if not track.track.both_ran(played.runs):
             return
@@ -155,7 +157,7 @@ class MemoryCampaign:
         track.repeats = stored or repeats_for(max(each.call_s for each in _reports(played)))
 
     def _name_lines(self, number: int) -> None:
-        """Of tests that have grown, with memray where it is installed."""
+        """Name the lines at the peak of tests that have grown, where memray is installed."""
         for track in self.tracks.values():
             decisions = track.decisions.values()
             grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
@@ -203,7 +205,9 @@ class MemoryCampaign:
                 yield _against_stored(metric, head, track.level)
 
     def attached(self, nodeid: str, timed: TestResult | None, interrupted: bool) -> TestResult:
-        """The result of a test with what is known of its memory; None: it has no time."""
+        """Return the result of a test with what is known of its memory; `timed` is None where its
+        time is not measured.
+        """
         memory = self._result(self.tracks[nodeid], interrupted)
         track = self.tracks[nodeid].track
         b, peak = track.benchmark, memory.metric(PEAK.name)

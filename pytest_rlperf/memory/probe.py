@@ -1,7 +1,10 @@
-"""The traced pass: every block that Python's allocators hand out during the calls.
+"""What a worker does where memory is asked for, instead of timing slices: one of three passes.
 
-Numbers of the same code are the same to the byte, or nearly so, on whatever machine; what C code
-takes from the system by itself is not in them.
+The resident pass (`memory.resident`) asks the kernel. The traced pass counts every block that
+Python's allocators hand out during the calls: numbers of the same code are the same to the byte, or
+nearly so, on whatever machine, but what C code takes from the system by itself is not in them. The
+exact pass has memray count every allocation, C code's too; it slows code down too much for every
+process of a comparison, and is there to name the lines at the peak.
 """
 
 import gc
@@ -74,11 +77,6 @@ def _check_tracing() -> None:
         )
 
 
-# The exact pass: memray's count of every allocation, C code's too, with the lines at the peak.
-#
-# It slows code down too much for every process of a comparison, and is there to name lines.
-
-
 EXACT_SITES = 5
 
 
@@ -112,9 +110,6 @@ def _site(record: Any) -> Iterator[Site]:
     """Yield the innermost line of Python; nothing where C code allocated by itself."""
     for _, file, line in record.stack_trace(max_stacks=1):
         yield Site(f"{file}:{line}", record.size, record.n_allocations)
-
-
-# What a worker does where memory is asked for, instead of timing slices.
 
 
 LOOKS = {Pass.RESIDENT: resident_pass, Pass.TRACED: traced_pass, Pass.EXACT: exact_pass}

@@ -36,7 +36,7 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is in memory at one moment."""
+    """The memory that this process holds at one moment."""
 
     unique: int
     segments: Segments
@@ -51,7 +51,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What some calls took."""
+    """The memory that some calls took."""
 
     peak: int
     children: list[tuple[str, int]]

@@ -1,6 +1,7 @@
-"""The course of a tree's memory over time, as memory-profiler samples it: for a picture.
+"""Runs one test for its memory: a fresh process of each side, nothing else in it, not timed.
 
-Samples miss what is short, so nothing is judged by them. Without the package there is no curve.
+Beside the first of them memory-profiler samples the course of the memory over time, for a picture.
+Samples miss what is short, so nothing is judged by them; without the package there is no curve.
 """
 
 import random
@@ -70,15 +71,14 @@ class MemoryCurve:
             return
 
 
-# Runs one test for its memory: a fresh process of each side, nothing else in it, not timed.
-
-
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemoryPlayed:
+    """One test, as all sides ran it for its memory."""
+
     runs: tuple[SideRun, ...]
     seconds: float
     curves: tuple[Points, ...] = ()  # by side

@@ -44,7 +44,7 @@ class RankChannels:
         self._selector.register(self._listener, selectors.EVENT_READ)
 
     def fileno(self) -> int:
-        """Of the selector, which is ready when any of its sockets is."""
+        """Return that of the selector, which is ready when any of its sockets is."""
         return self._selector.fileno()
 
     def send(self, message: FromController) -> None:
@@ -62,7 +62,7 @@ class RankChannels:
         return messages
 
     def _welcome(self) -> None:
-        """A rank says who it is, and gets its end of the socket to its partner."""
+        """Hear who a rank is, and hand it its end of the socket to its partner."""
         sock, _ = self._listener.accept()
         sock.settimeout(HELLO_S)
         channel = Channel(sock)
@@ -91,7 +91,7 @@ class RankChannels:
 
 
 def connect(path: str, rank: int, pid: int) -> tuple[socket.socket, socket.socket | None]:
-    """A rank's end of its connection, and of the one with its partner."""
+    """Return a rank's end of its connection, and of the one with its partner."""
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(path)
     sock.sendall(encode(Hello(rank, pid)))

@@ -1,4 +1,7 @@
-"""The clock of a rank: its slices begin and end together with those of the others."""
+"""One rank's part in a benchmark of a whole job: its clock, its calls, its scout and its player.
+
+Slices of all ranks begin and end together, and all ranks make equally many calls.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -15,10 +18,13 @@ from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 from pytest_rlperf.worker.turns import Baton
 
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
 
 class RankClock:
-    """The barriers are outside of the time. After the second one no rank of the job computes any
-    more, so that the other side may have the cores.
+    """A clock whose slices begin and end together in all ranks. The barriers are outside of the
+    time. After the second one no rank of the job computes any more, so that the other side may have
+    the cores.
     """
 
     def __init__(self, clock: Clock, world: Any) -> None:
@@ -35,15 +41,14 @@ class RankClock:
         return elapsed
 
 
-# The measured function of a rank, and what is known of the rank besides its times.
-
-
 class RankCalls(Calls):
+    """The measured function of a rank, and what is known of the rank besides its times."""
+
     def __init__(
         self,
         func: Callable[..., Any],
         args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        kwargs: Mapping[str, object],
         setup: Callable[[], Any] | None,
         comm: RankComm,
     ) -> None:
@@ -54,11 +59,11 @@ class RankCalls(Calls):
         self._exchange_ns: list[int] = []  # CPU time inside of MPI, one a watched slice
 
     def watch(self) -> None:
-        """From now on tell of each slice what it spent inside of calls of the communicator."""
+        """Note from now on what each slice spends inside of calls of the communicator."""
         self._watched = True
 
     def exchanges(self) -> int:
-        """Calls of the communicator in a further call, made by all ranks."""
+        """Return the calls of the communicator in a further call, which all ranks make."""
         with timed(self._comm) as spent:
             self.once()
         return spent.calls
@@ -78,19 +83,14 @@ class RankCalls(Calls):
         return replace(super().add_facts(measurement, plan), rank=share)
 
     def _communication(self) -> float:
-        """Share of a further slice that is spent inside calls of the communicator, waiting for
-        slower ranks included; what goes past it, such as waiting for a request, is not seen.
+        """Return the share of a further slice that is spent inside calls of the communicator,
+        waiting for slower ranks included; what goes past it, such as waiting for a request, is not
+        seen.
         """
         begun = time.perf_counter_ns()
         with timed(self._comm) as spent:
             self.warm(self._slice)
         return spent.wall_ns / max(1, time.perf_counter_ns() - begun)
-
-
-# The first look at a benchmark in ranks, which must make equally many calls.
-
-
-__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
 def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
@@ -119,15 +119,12 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
 
 
 def _timed(calls: Calls, number: int, clock: Clock, world: Any) -> tuple[Elapsed, Any]:
-    """All ranks get the same answer, or they would go on differently."""
+    """Time some calls of all ranks. All get the same answer, or they would go on differently."""
     elapsed, result = calls.timed(number, clock)
     seen = world.allgather((*elapsed, calls.setup_ns))
     wall, cpu, delay, setup = (max(values) for values in zip(*seen, strict=True))
     calls.setup_ns = setup
     return Elapsed(wall, cpu, min(delay, *(each[2] for each in seen))), result
-
-
-# One rank's part in a benchmark of a whole job.
 
 
 class RankPlayer(Player):

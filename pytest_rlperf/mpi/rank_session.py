@@ -1,4 +1,6 @@
-"""What a rank of an MPI job is told when it starts."""
+"""The pytest session of one rank: of a plain run, which reports into files, or of a measuring job,
+which is one side's worker and shares every test with the ranks beside it.
+"""
 
 import faulthandler
 import os
@@ -24,9 +26,6 @@ from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.reference import ReferenceWorker
 from pytest_rlperf.worker.session import WorkerSession
 from pytest_rlperf.worker.turns import Baton
-
-# A rank of a plain run: a pytest session of one test that reports into files.
-
 
 LAST_WORDS_S = 1.0
 """A rank that failed gives the others this time to report their own failures before it aborts
@@ -171,11 +170,8 @@ class RankSession:
         return "", "", ""
 
 
-# A rank that measures: one side's worker, which shares every test with the ranks beside it.
-
-
 def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
-    """Run the session; returns the process's exit status."""
+    """Run the session of a rank that measures; return the process's exit status."""
     assert order.socket is not None
     job = order.job
     stacks = files.path("stacks").open("a", encoding="utf-8")
@@ -193,7 +189,7 @@ def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
 
 
 def _close_in_children(*sockets: socket.socket | None) -> None:
-    """A child that held one open would hide this process's end."""
+    """Close sockets in children: one that held them open would hide this process's end."""
     for sock in sockets:
         if sock is not None:
             os.register_at_fork(after_in_child=sock.close)

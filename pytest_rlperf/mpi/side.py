@@ -1,4 +1,4 @@
-"""From what the ranks of a job say of a test to what is said of the job."""
+"""An MPI job as one side of a duet: starting it, hearing its ranks, and what they say together."""
 
 import json
 import math
@@ -136,7 +136,7 @@ def _job_times(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> list
 
 
 def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
-    """What a slice would have taken undisturbed; of each rank its own time and its wall time.
+    """Return what a slice would have taken undisturbed, given each rank's own time and wall time.
 
     Who waits for another rank spins inside of MPI and looks busy, so that whatever disturbs one
     of them is in the own time of all others. Of ranks that end together, the one with the least
@@ -148,8 +148,8 @@ def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
 
 
 def time_of_turns(ranks: Sequence[tuple[int, int]]) -> int:
-    """The same where both jobs run at once; of each rank its own time and the part of it inside
-    of MPI: there the rank that computes longest has nobody to wait for.
+    """Return the same where both jobs run at once, given each rank's own time and the part of it
+    inside of MPI: there the rank that computes longest has nobody to wait for.
     """
     computing = max(own - exchange for own, exchange in ranks)
     return max(1, computing + min(exchange for _, exchange in ranks))
@@ -161,12 +161,12 @@ def slowest(ranks: Sequence[Sequence[Time]]) -> list[Time]:
 
 
 def summed_work(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """What all ranks did together."""
+    """Return the sum of the counts of all ranks."""
     names = dict.fromkeys(name for each in counts for name in each)
     return {name: math.fsum(each.get(name, 0.0) for each in counts) for name in names}
 
 
-# The controller's view of one side whose worker is an MPI job.
+# -- the controller's view of the job -------------------------------------------------------------
 
 
 LAST_WORDS_S = 1.0
@@ -274,7 +274,7 @@ class RankedSide:
         return self.broken
 
     def _merged(self, runs: Sequence[SideRun | None]) -> SideRun:
-        """The worst that a rank has to say; None: it still runs, waiting for the others."""
+        """Return the worst that a rank has to say; a run of None still waits for the others."""
         said = [run for run in runs if run is not None]
         states = {run.state for run in said}
         wrong = [run for run in said if run.state is State.WRONG_COPY]
@@ -309,7 +309,7 @@ OUTCOMES = {
 }
 
 
-# Starts the job that is one side of a block.
+# -- starting it ----------------------------------------------------------------------------------
 
 
 NO_FAULTHANDLER = ("-p", "no:faulthandler")
@@ -318,7 +318,7 @@ NO_FAULTHANDLER = ("-p", "no:faulthandler")
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """How many, and what starts them."""
+    """How many ranks a job has, and what starts them."""
 
     nprocs: int
     launcher: Launcher
@@ -327,7 +327,7 @@ class Ranks:
 def write_order(
     ranks: Ranks, job: Job, folder: Path, timeout_s: float, path: Path | None = None
 ) -> tuple[str, ...]:
-    """Lay out what the ranks are told; returns the command line of one."""
+    """Write down what the ranks are told; return the command line of one."""
     arguments = (*NO_FAULTHANDLER, *job.pytest_args)
     order = RankOrder(
         job=replace(job, pytest_args=arguments),

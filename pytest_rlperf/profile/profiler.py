@@ -1,5 +1,7 @@
-"""From what a worker said of its slices to a profile whose functions have the same names on both
-sides.
+"""Asks why a test takes longer: profiles both sides of the tests that need an explanation.
+
+This is done after the verdicts, in fresh processes as in any block, and in as many pairs of them as
+tell a change from their spread. What they take is judged by nobody.
 """
 
 import os
@@ -61,8 +63,8 @@ class Places:
     def _short(self, file: str) -> str:
         """Relative to the tree; of a library, to the longest folder that it is imported from."""
         folders = [str(self.tree), *filter(None, self.sys_path)]
-        found = [short for each in folders if (short := _inside(file, each)) is not None]
-        return found[0] if self.is_project((file, "")) else min(found, key=len, default=file)
+        names = [short for each in folders if (short := _inside(file, each)) is not None]
+        return names[0] if self.is_project((file, "")) else min(names, key=len, default=file)
 
 
 def _inside(file: str, folder: str) -> str | None:
@@ -109,9 +111,6 @@ def _outside_callees(
     return {**library, **record.natives}
 
 
-# How the slices of a test are profiled, given how they were timed.
-
-
 SLICES = (9, 24)
 """Of a process; every third has its stacks sampled."""
 PROCESS_NS = 1.2e9
@@ -121,7 +120,9 @@ SLOWED = 4
 
 
 def function_plan(plan: Plan, seen: Scouted) -> Plan:
-    """In turns: side by side, the other side's time would be in every function's."""
+    """Return how the slices of a test are profiled, given how they were timed. The sides take
+    turns: side by side, the other side's time would be in every function's.
+    """
     mode = Mode.LIVE if plan.mode is Mode.LIVE else Mode.SLICED
     profiled = replace(plan.without_starts, mode=mode, abreast=False, profile=Profiling.FUNCTIONS)
     if plan.exact:  # the test counts its calls
@@ -133,12 +134,6 @@ def function_plan(plan: Plan, seen: Scouted) -> Plan:
 
 def line_plan(plan: Plan, seen: Scouted, function: str) -> Plan:
     return replace(function_plan(plan, seen), profile=Profiling.LINES, lines_of=function)
-
-
-# Asks why: profiles both sides of the tests that need an explanation, after the verdicts.
-#
-# Fresh processes as in any block, and as many pairs of them as tell a change from their spread.
-# What they take is judged by nobody.
 
 
 PAIRS = 8
@@ -197,7 +192,7 @@ class Profiler:
     def _played(
         self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
     ) -> Mapping[str, Sittings]:
-        found = {nodeid: Sittings() for nodeid in asked}
+        sittings = {nodeid: Sittings() for nodeid in asked}
         orders = [_order(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
         until = time.monotonic() + LONGEST_S
@@ -206,12 +201,12 @@ class Profiler:
                 tests = "1 test" if len(orders) == 1 else f"{len(orders)} tests"
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, orders, orders, STARTUP_S):
-                    found[played.nodeid].take(played)
+                    sittings[played.nodeid].take(played)
                 if time.monotonic() > until:
                     break
         finally:
             blocks.close()
-        return found
+        return sittings
 
     def _explained(self, track: Track, sittings: Sittings) -> Explanation:
         decision, played = track.decision, sittings.played

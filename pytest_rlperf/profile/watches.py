@@ -1,8 +1,4 @@
-"""Sampled stacks, for the flame graph.
-
-A timer interrupts the slice; the interpreter looks at it when it gets from one instruction to the
-next, so a native function shows as the Python function that called it.
-"""
+"""Watches of slices beside that of their functions: stacks, the lines of one function, operators."""
 
 import inspect
 import signal
@@ -23,7 +19,11 @@ DEEPEST = 200
 
 
 class StackWatch:
-    """Counts a sample for as much time as has passed since the one before it."""
+    """Samples stacks, for the flame graph; one counts for the time since the sample before it.
+
+    A timer interrupts the slice; the interpreter looks at it when it gets from one instruction to
+    the next, so a native function shows as the Python function that called it.
+    """
 
     def __init__(self, read_ns: Callable[[], int]) -> None:
         self._read_ns = read_ns
@@ -66,7 +66,7 @@ class StackWatch:
 
 
 def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
-    """From the measured function down; empty where the sample hit this package."""
+    """Return the frames from the measured function down; none where the sample hit this package."""
     names: list[tuple[str, str]] = []
     while frame is not None and len(names) < DEEPEST:
         file = frame.f_code.co_filename
@@ -77,14 +77,12 @@ def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
     return tuple(reversed(names))
 
 
-# Time by line of one function, the functions it calls included.
-#
-# Every line of it costs an event, about as much as a short line itself: shares are to be compared
-# between the sides, not with other functions.
-
-
 class LineWatch:
-    """Traces the frames of one function and no other."""
+    """Times the lines of one function, the functions it calls included, and traces no other frame.
+
+    Every line of it costs an event, about as much as a short line itself: shares are to be compared
+    between the sides, not with other functions.
+    """
 
     def __init__(self, wanted: str, read_ns: Callable[[], int]) -> None:
         self._file, _, self._name = wanted.rpartition(":")
@@ -142,15 +140,14 @@ class LineWatch:
         return self._traced
 
 
-# Operators of torch, as its own profiler counts them: below Python, and on every device.
-
-
 US = 1_000
 """What its times are in, in ns."""
 
 
 class OperatorWatch:
-    """Of slices of tests that have imported torch, which is not done here."""
+    """Counts operators of torch by its own profiler: below Python, and on every device. Only tests
+    that have imported torch are watched; it is not done here.
+    """
 
     def __init__(self, profiler: Any) -> None:
         """`profiler` is the module `torch.profiler`."""
@@ -186,6 +183,6 @@ class OperatorWatch:
 
 
 def operator_watches() -> tuple[OperatorWatch, ...]:
-    """None where there is nothing of torch to watch."""
+    """Return a watch where the test has imported torch, else none."""
     profiler = getattr(sys.modules.get("torch"), "profiler", None)
     return (OperatorWatch(profiler),) if hasattr(profiler, "profile") else ()

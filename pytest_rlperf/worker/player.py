@@ -93,7 +93,7 @@ class Player:
 
     @property
     def advice(self) -> str | None:
-        """What to do where the measured function raised."""
+        """Return what to do where the measured function raised."""
         return self._advice
 
     def begin(self, order: Order) -> None:

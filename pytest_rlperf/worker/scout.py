@@ -76,7 +76,7 @@ def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
 def _quickest(
     calls: Calls, number: int, clock: Clock, elapsed: Elapsed, result: Any
 ) -> tuple[Elapsed, Any]:
-    """Of the look that was made and of more like it."""
+    """Return the quickest of the look that was made and of more like it."""
     for _ in range(TRIES - 1):
         if elapsed.own_ns >= ONE_TRY_NS:
             break

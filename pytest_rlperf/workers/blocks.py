@@ -22,7 +22,7 @@ GOODBYE_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Played:
-    """What one test gave in one block."""
+    """One test in one block, as all sides ran it."""
 
     nodeid: str
     runs: tuple[SideRun, ...]

@@ -37,7 +37,7 @@ POLL_S = 0.25
 
 @dataclass(frozen=True, slots=True)
 class WorkerStart:
-    """What it takes to start one side."""
+    """The job, environment and cores that one side is started with."""
 
     job: Job
     env: Mapping[str, str]
@@ -79,7 +79,7 @@ class Pair:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that each side's others descend from."""
+        """Return the processes that each side's others descend from."""
         return [side.process.pid for side in self._sides]
 
     def wait_collected(self, seconds: float) -> None:
@@ -213,7 +213,7 @@ def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path)
     return WorkerSide(name, process, Channel(ours))
 
 
-# What stays the same over a run, and the workers that are started on it.
+# -- what stays the same over a run, and the workers that are started on it ----------------------
 
 
 PADDING_MAX = 4096
@@ -222,7 +222,7 @@ SEED_MAX = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Where one side of the duet runs."""
+    """One side of the duet: where its code lies, and what it plays."""
 
     side: int
     root: Path  # pytest's

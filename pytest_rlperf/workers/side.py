@@ -66,7 +66,7 @@ class Ends(Protocol):
 
 
 class Output(Protocol):
-    """What a process prints, from the beginning of a test on."""
+    """The output of a process, from the beginning of a test on."""
 
     def mark_output(self) -> None: ...
 
@@ -90,7 +90,7 @@ class Connection(Protocol):
 
 
 class DuetSide(Protocol):
-    """What a pair asks of its sides."""
+    """A side of a duet, as far as a pair asks of it."""
 
     name: str
     told: bool  # that the slices begin, or that they do not
@@ -134,7 +134,7 @@ class DuetSide(Protocol):
 
 
 class Account:
-    """What one process has said so far about the current test."""
+    """All that one process has said so far about the current test."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
