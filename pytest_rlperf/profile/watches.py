@@ -1,4 +1,4 @@
-"""Watches of slices beside that of their functions: stacks, the lines of one function, operators."""
+"""Watches of slices beside that of functions: stacks, the lines of one function, operators."""
 
 import inspect
 import signal
