@@ -8,7 +8,7 @@ from typing import Any
 
 from hypothesis import settings
 
-from pytest_rlperf.baselines.stored import Session, Stored
+from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.metric import Interval, Outcome, Verdict

@@ -1,4 +1,6 @@
-"""What a profile of one side holds: plain data, as a worker sends it and a judge reads it."""
+"""Profiles as plain data: what the user wants profiled, what a worker sends of one side, and how
+two sides explain why a test takes longer.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +12,7 @@ from pytest_rlperf.errors import UsageError
 
 
 class Profiling(StrEnum):
-    """What the slices of a block are watched for."""
+    """The closeness with which the slices of a block are watched."""
 
     NOTHING = ""
     FUNCTIONS = "functions"
@@ -28,7 +30,7 @@ class Function(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """What a function calls that is not the project's: a native function, or a library's."""
+    """A function outside of the project that one of the project calls: native, or a library's."""
 
     calls: int
     ns: float  # in all profiled slices, with all that it called
@@ -113,12 +115,9 @@ class SlicesProfile:
     lines: LineProfile | None = None  # None: the function whose lines are wanted never ran
 
 
-# What the user wants profiled: the value of `--rlperf-profile`.
-
-
 @dataclass(frozen=True, slots=True)
 class ProfileWish:
-    """When both sides are profiled, and how closely."""
+    """The value of `--rlperf-profile`: when both sides are profiled, and how closely."""
 
     on_regression: bool = True
     always: bool = False
@@ -144,11 +143,8 @@ class ProfileWish:
         )
 
 
-# Why a test takes longer: what two profiles say about it.
-
-
 class Source(StrEnum):
-    """What comparing the two trees says of a function whose time moved."""
+    """Whether the source of a function whose time moved differs between the two trees."""
 
     UNKNOWN = ""  # it lies in neither tree
     SAME = "same"
@@ -212,7 +208,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One of torch whose time moved, a call of the benchmark."""
+    """An operator of torch whose time moved, a call of the benchmark."""
 
     name: str
     base_calls: float
@@ -227,7 +223,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Empty `causes` blame nobody; `note` says why."""
+    """What two profiles say of a change; where `causes` blames nobody, `note` says why."""
 
     causes: tuple[Cause, ...] = ()
     pairs: int = 0  # of fresh processes that were profiled

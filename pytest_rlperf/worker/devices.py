@@ -1,4 +1,4 @@
-"""Devices that go on working after a call has returned: whom to wait for at the end of a slice.
+"""Devices that go on working after a call has returned: which to wait for at the end of a slice.
 
 torch on an accelerator, and JAX everywhere, hand back arrays that are still being computed. A slice
 that ended there would have timed the orders and not the work. Neither is imported here: a test
@@ -17,14 +17,14 @@ from pytest_rlperf.model.block import DeviceFacts
 
 HOST = "cpu"
 MOST_LEAVES = 1_000
-"""Looked at in a result: whoever returns a long list of numbers does not wait for all of them."""
+"""Objects looked at in a result: whoever returns a long list of numbers does not wait for all."""
 DEEPEST = 8
-"""Containers within each other, one of which might hold itself."""
+"""Containers looked at within each other, one of which might hold itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where the arrays of a result are computed."""
+    """A device that computes the arrays of a result."""
 
     name: str
     settle: Callable[[Any], object]  # of a result: returns when all that was ordered is done
@@ -33,9 +33,9 @@ class Device:
 
 
 class Settling:
-    """To be called with the result of each slice, within the timed part.
+    """Waits for the result of each slice, within the timed part.
 
-    The first one tells what there is to wait for: later ones cost no look.
+    The first result tells what there is to wait for: later ones cost no look.
     """
 
     def __init__(self) -> None:
@@ -71,11 +71,11 @@ class Settling:
 
 
 def device_of(result: Any) -> Device | None:
-    """None: whatever it is, it is there."""
-    return _of_jax(result) or _of_torch(result)
+    """Return the device that computes a result; None: whatever it is, it is there."""
+    return _jax_device(result) or _torch_device(result)
 
 
-def _of_jax(result: Any) -> Device | None:
+def _jax_device(result: Any) -> Device | None:
     jax: Any = sys.modules.get("jax")
     kind: Any = getattr(jax, "Array", None)
     if not isinstance(kind, type):  # half imported, or somebody's stand-in
@@ -100,7 +100,7 @@ def _of_jax(result: Any) -> Device | None:
     )
 
 
-def _of_torch(result: Any) -> Device | None:
+def _torch_device(result: Any) -> Device | None:
     torch: Any = sys.modules.get("torch")
     kind: Any = getattr(torch, "Tensor", None)
     if not isinstance(kind, type):
@@ -137,7 +137,7 @@ def _unknown() -> None:
 
 
 def _cuda_utilisation(torch: Any, device: Any) -> float | None:
-    """As the driver tells it, which torch asks by a package that need not be there."""
+    """Return what the driver says, which torch asks by a package that need not be there."""
     with suppress(Exception):
         return float(torch.cuda.utilization(device)) / 100.0
     return None

@@ -14,7 +14,7 @@ from pytest_rlperf.worker.clock import Clock, Elapsed
 ENOUGH_NS = 10_000_000
 ENOUGH_SETUP_NS = 50_000_000
 TRIES = 3
-"""The quickest of so many looks counts: of a single one, a neighbour's burst may be the better
+"""The quickest of this many looks counts: of a single one, a neighbour's burst may be the better
 part, and a test that is taken for a longer one gets too few calls a block."""
 ONE_TRY_NS = 100_000_000
 """A look this long has met its neighbours' good and bad moments alike."""
@@ -52,7 +52,7 @@ def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
 
 
 def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
-    """Call until 10 ms are full."""
+    """Look at a function by calling it until 10 ms are full."""
     elapsed, result = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
@@ -76,7 +76,7 @@ def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
 def _quickest(
     calls: Calls, number: int, clock: Clock, elapsed: Elapsed, result: Any
 ) -> tuple[Elapsed, Any]:
-    """Return the quickest of the look that was made and of more like it."""
+    """Repeat the look that was made, and return the quickest."""
     for _ in range(TRIES - 1):
         if elapsed.own_ns >= ONE_TRY_NS:
             break
@@ -86,7 +86,7 @@ def _quickest(
 
 
 def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[Scouted, Any]:
-    """Make all of them: the test goes on as it does in every block."""
+    """Make all rounds: the test goes on as it does in every block."""
     for _ in range(rounds.warmup):
         rounds.once()
     number = rounds.iterations
@@ -114,8 +114,8 @@ def _times(first_ns: int, elapsed: Elapsed, calls: int) -> Scouted:
 
 
 def _wanted_share(calls: Calls) -> float:
-    """Of the time, how much the threads of this process had a core or waited for one: those that
-    compute are not those that the clock is read in."""
+    """Return the share of the time in which threads of this process had a core or waited for one:
+    those that compute are not those that the clock is read in."""
     begun, cpu, delay = time.perf_counter_ns(), time.process_time_ns(), threads_delay_ns()
     while (wall := time.perf_counter_ns() - begun) < ENOUGH_NS:
         calls.once()
@@ -129,12 +129,12 @@ def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> 
 
 
 def _children_cpu() -> dict[int, float]:
-    """CPU seconds of each living descendant; those that ended are one more, numbered 0."""
-    found = {0: ended_children_cpu()}
+    """Return the CPU seconds of each living descendant; those that ended together are number 0."""
+    seconds = {0: ended_children_cpu()}
     for child in psutil.Process().children(recursive=True):
         try:
             times = child.cpu_times()
         except psutil.Error:
             continue
-        found[child.pid] = times.user + times.system
-    return {pid: cpu for pid, cpu in found.items() if pid or cpu}
+        seconds[child.pid] = times.user + times.system
+    return {pid: cpu for pid, cpu in seconds.items() if pid or cpu}

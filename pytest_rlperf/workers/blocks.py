@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pytest_rlperf.machine.host import core_ticks, steal_share
 from pytest_rlperf.model.plan import Mode
 from pytest_rlperf.wire import Order, WorkerKind
-from pytest_rlperf.worker import disturbance, metronome
+from pytest_rlperf.worker import disturbance
 from pytest_rlperf.workers.pair import SEED_MAX, Pair, Stage, start_pair
 from pytest_rlperf.workers.process import Process, end_marked
 from pytest_rlperf.workers.side import SideRun, State
@@ -105,7 +105,8 @@ class Blocks:
         together = any(order.plan and order.plan.mode is Mode.CONCURRENT for order in orders)
         if together and len(self._stage.sides) > 1:
             for core in self._cores_of(index, max(1, orders[0].nprocs)) or (None,):
-                yield self._beside(metronome.__file__, cores=() if core is None else (core,))
+                pinned = () if core is None else (core,)
+                yield self._beside(disturbance.METRONOME, cores=pinned)
 
     def _shaker(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
         cores = self._stage.cores
@@ -114,12 +115,12 @@ class Blocks:
         kind = disturbance.shake_of(index, len(cores))
         if kind is not None:
             neighbour = self._cores_of(index + 1, 1)
-            yield self._beside(disturbance.__file__, kind, cores=neighbour)
+            yield self._beside(kind, cores=neighbour)
 
-    def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
+    def _beside(self, kind: str, cores: tuple[int, ...]) -> Process:
         """A process that is told its parent: it may be an orphan before it could ask."""
         return Process(
-            [sys.executable, "-I", "-S", script, *arguments, str(os.getpid())],
+            [sys.executable, "-I", "-S", disturbance.__file__, kind, str(os.getpid())],
             env=os.environ,
             cwd=str(self._stage.folder),
             cores=cores,

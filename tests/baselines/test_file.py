@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.baselines.file import read_module, write_module
-from pytest_rlperf.baselines.stored import Accepted, Session, Stored, StoredMemory
+from pytest_rlperf.baselines.file import (
+    Accepted,
+    Session,
+    Stored,
+    StoredMemory,
+    read_module,
+    write_module,
+)
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from tests.factories import FACTS, a_session, a_stored, examples

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.baselines.file import Stored, StoredMemory
 from pytest_rlperf.baselines.levels import (
     CLOCK,
     ELSEWHERE,
@@ -26,7 +27,6 @@ from pytest_rlperf.baselines.levels import (
     level_of,
     memory_level,
 )
-from pytest_rlperf.baselines.stored import Stored, StoredMemory
 from pytest_rlperf.model.block import Block, LogRatios, Reference
 from pytest_rlperf.model.memory import METRICS
 from pytest_rlperf.model.metric import Outcome
@@ -203,7 +203,7 @@ def test_blocks_that_do_not_differ_have_no_spread_and_still_a_unit():
 # From a stored baseline to what head is held against: its level and blur, or why there is none.
 
 
-def level(stored: Stored, **facts: object) -> Level:
+def level(stored: Stored, **facts: str | int | None) -> Level:
     found = level_of(stored, stored.source_hash, {**FACTS, **facts})
     assert isinstance(found, Level)
     return found

@@ -7,8 +7,8 @@ import statistics
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from pytest_rlperf.baselines.file import Stored
 from pytest_rlperf.baselines.levels import CLOCK, Level, fit_weights, level_of
-from pytest_rlperf.baselines.stored import Stored
 from pytest_rlperf.gate.partners import Kernels, gate_of
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec

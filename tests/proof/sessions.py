@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
-from pytest_rlperf.baselines.file import read_module
-from pytest_rlperf.baselines.stored import Stored
+from pytest_rlperf.baselines.file import Stored, read_module
 from pytest_rlperf.stats.decide import LOOKS
 
 from . import children, gate, projects

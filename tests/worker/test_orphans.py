@@ -9,8 +9,8 @@ from contextlib import suppress
 import psutil
 import pytest
 
-from pytest_rlperf.worker import disturbance, metronome
-from pytest_rlperf.worker.disturbance import COMPUTE, STREAM
+from pytest_rlperf.worker import disturbance
+from pytest_rlperf.worker.disturbance import COMPUTE, METRONOME, STREAM
 
 PARENT = """
 import os, subprocess, sys
@@ -24,7 +24,7 @@ pytestmark = [
     pytest.mark.parametrize(
         "script",
         [
-            pytest.param((metronome.__file__,), id="metronome"),
+            pytest.param((disturbance.__file__, METRONOME), id="metronome"),
             pytest.param((disturbance.__file__, COMPUTE), id="computing"),
             pytest.param((disturbance.__file__, STREAM), id="streaming"),
         ],
