@@ -74,20 +74,20 @@ def run(arguments: Namespace) -> int:
     draw = None if arguments.plot is None else _painter(arguments.plot)
     jobs = _jobs(arguments.jobs)
     fit = fit_jobs(jobs, Collective(arguments.collective))
-    found = [
+    projections = [
         project(fit, name, _plan(arguments, fit, name, nodes), nodes, stated, target)
         for name in fit.step_s
     ]
     lines = render_fit(fit)
-    for each in found:
-        lines += render_projection(each, published)
-    print("\n".join([*lines, *render_notes(found)]))
+    for projection in projections:
+        lines += render_projection(projection, published)
+    print("\n".join([*lines, *render_notes(projections)]))
     if arguments.json is not None:
-        data = scale_as_dict(fit, stated, found, published)
-        _written(arguments.json, lambda path: write_json(path, data))
+        data = scale_as_dict(fit, stated, projections, published)
+        _write(arguments.json, lambda path: write_json(path, data))
     if draw is not None:
-        picture = draw(found, published, _kind(arguments.plot))
-        _written(arguments.plot, lambda path: write_atomically(path, picture))
+        picture = draw(projections, published, _kind(arguments.plot))
+        _write(arguments.plot, lambda path: write_atomically(path, picture))
     return 0
 
 
@@ -154,13 +154,13 @@ def _stated(arguments: Namespace) -> Network | None:
 
 
 def _published(text: str | None) -> dict[int, float]:
-    told = {}
+    efficiencies = {}
     for word in [] if text is None else text.split(","):
         nodes, _, share = word.partition("=")
         if not nodes.isdecimal() or int(nodes) < 1:
             raise UsageError(f"--published has {word!r}; write nodes and efficiency, 16=77.6%.")
-        told[int(nodes)] = parse_share(share, "--published")
-    return told
+        efficiencies[int(nodes)] = parse_share(share, "--published")
+    return efficiencies
 
 
 # -- files --------------------------------------------------------------------------------------
@@ -169,7 +169,7 @@ Painter = Callable[[Sequence[Projection], dict[int, float], str], bytes]
 
 
 def _painter(path: Path) -> Painter:
-    """Before anything is fitted: who wants a figure should not wait to hear that there is none."""
+    """Refuse before anything is fitted: nobody should wait to hear that there is no figure."""
     if _kind(path) not in PICTURES:
         raise UsageError(f"{path} is no picture that can be drawn; let it end in .svg or .png.")
     try:
@@ -183,7 +183,7 @@ def _kind(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
 
-def _written(path: Path, write: Callable[[Path], None]) -> None:
+def _write(path: Path, write: Callable[[Path], None]) -> None:
     try:
         write(path)
     except OSError as error:
