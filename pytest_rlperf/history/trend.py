@@ -7,9 +7,8 @@ reported where it is beyond doubt that the level rose at all, and the rise comes
 allowed of a single change. The doubt is that of a build, corrected for the windows and for the
 series that are looked at (Bonferroni).
 
-Levels with errors of their own: the slope of a straight line, by least squares.
-
-A chain of duets: the sum of its changes. The errors of its links add up as they do, with the
+Over levels with errors of their own it is the slope of a straight line, by least squares. Over a
+chain of duets it is the sum of its changes: the errors of its links add up as they do, with the
 degrees of freedom of Welch and Satterthwaite (Biometrics Bull. 2, 1946). A change that its own run
 called is known already, and left out of the sum.
 """
