@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from pytest_rlperf.machine.findings import CHECKS, Facts
+from pytest_rlperf.machine.findings import CHECKS, HostFacts
 from pytest_rlperf.report.evidence import RULES
 from tests.docs.markdown import ROOT, Page, pages, read_page
 from tests.docs.reference.options import recorded, twin
@@ -13,11 +13,11 @@ OPTION = re.compile(r"(?<![\w-])--rlperf(?:-[a-z]+)*")
 SETTING = re.compile(r"(?<![\w.])rlperf_[a-z_]+\b(?!\()")
 FIXTURES = frozenset({"rlperf_memory", "rlperf_mpi", "rlperf_size"})
 FOLDER = re.compile(r"`((?:tests|pytest_rlperf|rl_impls)/[\w./]+)`")
-QUIET = Facts(
+QUIET = HostFacts(
     cores=0, sees_delay=False, smt=True, governor="powersave", turbo=True, quota_cores=0.5,
     steal=0.3, load=9.0, drift=0.5, git=False, fixed_addresses=False,
 )  # fmt: skip
-LONELY = Facts(
+LONELY = HostFacts(
     cores=1, sees_delay=True, smt=False, governor=None, turbo=None, quota_cores=None,
     steal=0.0, load=0.0, drift=0.0, git=True, fixed_addresses=True,
 )  # fmt: skip
