@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .records import Facts
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PLUGIN_FOLDER = "pytest_rlperf"
 
 

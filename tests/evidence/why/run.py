@@ -17,7 +17,7 @@ from typing import Any
 from .records import SAME, Record, append, read
 from .slowdowns import Slowdown, slowdowns
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BUDGET_S = 25.0
 """For the verdict; the profiles come after it."""
 SAME_PROFILES = 30
