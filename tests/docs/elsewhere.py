@@ -144,7 +144,7 @@ TESTED: Mapping[str, str] = {
     "test_a_run_records_every_test_and_resumes_where_it_stopped",
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
-    "make docs": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
+    "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",
     "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
 }
 """By the node id of the test. One command may stand for several ways of writing it."""

@@ -1,4 +1,4 @@
-"""What Python's allocators are asked for."""
+"""What Python's allocators are asked for, as tracemalloc and memray count it."""
 
 import tracemalloc
 
@@ -46,13 +46,11 @@ def test_nothing_is_traced_afterwards():
     assert not tracemalloc.is_tracing()
 
 
-# memray's count of all allocations.
-
-
-pytest.importorskip("memray")
+# -- memray's count of all allocations ----------------------------------------------------------
 
 
 def test_the_peak_is_exact_and_its_line_is_named():
+    pytest.importorskip("memray")
     facts, result = probe.exact_pass(lambda: bytearray(10**6), 3)
     assert len(result) == 10**6
     assert facts["values"]["memray_peak"] == pytest.approx(10**6, rel=0.05)

@@ -138,7 +138,7 @@ def test_an_exception_reaches_the_caller():
         Calls(lambda x: x / 0, (1,)).timed(1, FakeClock())
 
 
-# Rounds that a test counts: as many calls as declared, whoever plays them.
+# -- rounds that a test counts: as many calls as declared, whoever plays them -------------------
 
 
 MS, S = 10**6, 10**9
