@@ -12,6 +12,7 @@ import pytest
 import yaml
 
 from pytest_rlperf.machine.findings import CHECKS, Facts
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.report.evidence import RULES
 from tests.docs.markdown import ROOT, Page, pages, read_page
 from tests.docs.reference.options import recorded, twin
@@ -100,6 +101,12 @@ def test_the_map_names_every_module_beside_the_folders():
     page = read_page("docs/contributing.md")
     modules = {path.name for path in (ROOT / "pytest_rlperf").glob("[a-z]*.py")}
     assert {f"pytest_rlperf/{name}" for name in modules} <= set(FOLDER.findall(page.text))
+
+
+def test_the_glossary_has_a_row_for_every_outcome():
+    lines = read_page("docs/glossary.md").text.splitlines()
+    rows = [line.split(" | ")[0] for line in lines if line.startswith("| `")]
+    assert rows == [f"| `{outcome}`" for outcome in Outcome]
 
 
 def test_the_advice_after_a_run_is_on_the_page():
