@@ -20,7 +20,7 @@ def run_make(*words: str) -> str:
 
 
 def test_a_lock_pins_every_extra_that_the_tests_need(tmp_path: Path):
-    """With a stand-in for uv, which would ask the network."""
+    """A stand-in takes the place of uv, which would ask the network."""
     uv, told = tmp_path / "uv", tmp_path / "told"
     uv.write_text(f'#!/bin/sh\necho "$@" >> {told}\n')
     uv.chmod(0o755)

@@ -119,7 +119,7 @@ WHERE = "print(next(line.split('-')[0] for line in open('/proc/self/maps') if 'l
 
 
 def where(tmp_path: Path) -> str:
-    """Where a fresh process finds the C library."""
+    """Return the address at which a fresh process finds the C library."""
     process = Process(
         [sys.executable, "-I", "-S", "-c", WHERE],
         env=os.environ,

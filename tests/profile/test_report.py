@@ -1,4 +1,4 @@
-"""What the profiles say, in words."""
+"""Profiles in words and as data."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -179,7 +179,7 @@ def plan_of(rounds: Rounds, call_ns: float) -> Plan:
 
 
 def played(rounds: Rounds, plan: Plan, work: Counter) -> Any:
-    """As the player does."""
+    """Play the rounds as the player does."""
     for _ in range(plan.warmup):
         rounds.once()
     rounds.warm(plan.calls)

@@ -89,7 +89,7 @@ def _record(slowdown: Slowdown, content: Mapping[str, Any], seconds: float) -> R
 
 
 def _named(function: Mapping[str, Any]) -> str:
-    """What the first line of the failure names."""
+    """Return the function that the first line of the failure names."""
     if function["inlined"]:
         return str(function["inlined"][0])
     return f"{function['file']}:{function['function']}"
