@@ -126,7 +126,7 @@ TESTED: Mapping[str, str] = {
     "python -m rl_impls train rl_impls/SideScroller-v0 --agent pixel-dqn --steps 40000 "
     "--json result.json": "tests/rl_impls/frameworks/test_pixels.py::"
     "test_the_command_line_trains_it_and_goes_on_from_a_file",
-    "python -m tests.proof.memory.timing 6": "tests/proof/test_memory_timing.py::"
+    "python -m tests.evidence.proof.memory.timing 6": "tests/evidence/proof/test_memory_timing.py::"
     "test_a_run_tells_the_ratio_of_what_the_gate_read_for_twins",
     "make frameworks": "tests/frameworks/test_frameworks_sides.py::test_a_side_runs",
     "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
@@ -140,11 +140,11 @@ TESTED: Mapping[str, str] = {
         "tests/rl_impls/pipeline/test_weights.py::"
         "test_no_copy_is_torn_however_often_weights_are_published"
     ),
-    "python -m tests.proof": "tests/proof/test_proof_run.py::"
+    "python -m tests.evidence.proof": "tests/evidence/proof/test_proof_run.py::"
     "test_a_run_records_every_test_and_resumes_where_it_stopped",
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
-    "make docs": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
+    "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",
     "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
 }
 """By the node id of the test. One command may stand for several ways of writing it."""
@@ -178,28 +178,30 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.peers table docs/peers/deep.jsonl": (
         "python -m tests.peers table docs/peers/deep.jsonl"
     ),
-    "python -m tests.proof run --out FILE.jsonl": (
-        "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
+    "python -m tests.evidence.proof run --out FILE.jsonl": (
+        "python -m tests.evidence.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
     ),
-    "python -m tests.proof table FILE.jsonl": (
-        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    "python -m tests.evidence.proof table FILE.jsonl": (
+        "python -m tests.evidence.proof table docs/proof/verdicts.jsonl"
     ),
-    "python -m tests.proof.load": "python -m tests.proof.load --processes 1 --seconds 0.1",
-    "python -m tests.proof.memory run --out docs/proof/memory.jsonl": (
-        "python -m tests.proof.memory run --out {folder}/memory.jsonl --minutes 0"
+    "python -m tests.evidence.proof.load": (
+        "python -m tests.evidence.proof.load --processes 1 --seconds 0.1"
     ),
-    "python -m tests.proof.memory table docs/proof/memory.jsonl": (
-        "python -m tests.proof.memory table docs/proof/memory.jsonl"
+    "python -m tests.evidence.proof.memory run --out docs/proof/memory.jsonl": (
+        "python -m tests.evidence.proof.memory run --out {folder}/memory.jsonl --minutes 0"
     ),
-    "python -m tests.proof table docs/proof/verdicts.jsonl": (
-        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    "python -m tests.evidence.proof.memory table docs/proof/memory.jsonl": (
+        "python -m tests.evidence.proof.memory table docs/proof/memory.jsonl"
     ),
-    "python -m tests.proof cross docs/proof/sessions.jsonl": (
-        "python -m tests.proof cross docs/proof/sessions.jsonl"
+    "python -m tests.evidence.proof table docs/proof/verdicts.jsonl": (
+        "python -m tests.evidence.proof table docs/proof/verdicts.jsonl"
     ),
-    "python -m tests.why table": "python -m tests.why table",
-    "python -m tests.why run": (
-        "python -m tests.why run --out {folder}/why.jsonl --only none-of-them"
+    "python -m tests.evidence.proof cross docs/proof/sessions.jsonl": (
+        "python -m tests.evidence.proof cross docs/proof/sessions.jsonl"
+    ),
+    "python -m tests.evidence.why table": "python -m tests.evidence.why table",
+    "python -m tests.evidence.why run": (
+        "python -m tests.evidence.why run --out {folder}/why.jsonl --only none-of-them"
     ),
 }
 """What takes minutes or hours, with how it ends soon; run in this repository."""

@@ -12,8 +12,8 @@ from typing import Any
 from pytest_rlperf.files import append_lines, read_lines
 from rl_impls.agents.presets import preset_for
 from tests import schema_lines
+from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 from tests.learning.goals import Training
-from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 
 # 1: first version.
 SCHEMA = 1

@@ -10,9 +10,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from tests.evidence.proof.facts import REPOSITORY, cpu_model, tree_of
 from tests.learning.goals import Training, trainings
 from tests.learning.records import Record, append, made, read
-from tests.proof.facts import REPOSITORY, cpu_model, tree_of
 
 
 def run(path: Path, only: Iterable[str] = (), minutes: float | None = None) -> None:

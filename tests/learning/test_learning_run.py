@@ -5,12 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from tests.evidence.proof.facts import REPOSITORY
 from tests.learning import run as learning
 from tests.learning.__main__ import main
 from tests.learning.goals import GOALS, SEEDS, trainings
 from tests.learning.records import from_line, made, read
 from tests.learning.table import render
-from tests.proof.facts import REPOSITORY
 
 GOOD = {"sac": -150.0}
 

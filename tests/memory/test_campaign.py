@@ -83,16 +83,16 @@ def no_memray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "is_installed", lambda: False)
 
 
-def test_three_processes_of_each_pass_settle_what_did_not_change():
-    runs = FakeRuns(5 * MIB, 5 * MIB)
-    assert play(runs).outcome is Outcome.UNCHANGED
-    assert len(runs.orders) == 1 + 2 * 3  # and the first look
-
-
-def test_growth_is_confirmed_by_three_more():
-    runs = FakeRuns(9 * MIB, 5 * MIB)
-    assert play(runs).outcome is Outcome.REGRESSED
-    assert len(runs.orders) == 1 + 2 * 6
+@pytest.mark.parametrize(
+    ("head", "outcome", "processes"),
+    [(5 * MIB, Outcome.UNCHANGED, 3), (9 * MIB, Outcome.REGRESSED, 6)],
+)
+def test_three_processes_of_each_pass_settle_what_did_not_change_and_three_more_confirm_growth(
+    head: int, outcome: Outcome, processes: int
+):
+    runs = FakeRuns(head, 5 * MIB)
+    assert play(runs).outcome is outcome
+    assert len(runs.orders) == 1 + 2 * processes  # and the first look
 
 
 def test_of_a_test_that_has_grown_memray_names_the_lines(monkeypatch: pytest.MonkeyPatch):

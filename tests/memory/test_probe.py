@@ -1,4 +1,4 @@
-"""What Python's allocators are asked for."""
+"""What Python's allocators are asked for, as tracemalloc and memray count it."""
 
 import tracemalloc
 

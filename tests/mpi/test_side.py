@@ -1,4 +1,4 @@
-"""From what the ranks say to what is said of their job."""
+"""The reports of the ranks add up to a report of their job."""
 
 from dataclasses import replace
 from typing import Any

@@ -8,8 +8,8 @@ from pathlib import Path
 
 from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
+from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 from tests.peers.measured import Measured
-from tests.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
 
 # 1: first version.
 SCHEMA = 1

@@ -15,10 +15,10 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
+from tests.evidence.proof.facts import REPOSITORY
 from tests.peers.measured import Measured
 from tests.peers.records import Record, Run, append, begun, newest, read
 from tests.peers.rows import contestants
-from tests.proof.facts import REPOSITORY
 
 ONE_THREAD = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 

@@ -7,12 +7,12 @@ from importlib.util import find_spec
 
 import pytest
 
+from tests.evidence.proof.facts import REPOSITORY
 from tests.peers import hyper
 from tests.peers.__main__ import measure
 from tests.peers.measured import rate_of
 from tests.peers.ours import OURS, filled, flop_of_update
 from tests.peers.rows import contestants
-from tests.proof.facts import REPOSITORY
 
 THEIRS = [name for name in contestants() if name.startswith("sb3 ")]
 

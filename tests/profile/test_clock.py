@@ -1,4 +1,6 @@
-"""The profilers' clock asks the kernel only where there may have been a wait."""
+"""The profilers' clock asks the kernel only where there may have been a wait; and what the
+profilers see of a slice.
+"""
 
 import sys
 from collections.abc import Callable
@@ -76,7 +78,7 @@ def test_the_real_clock_goes_forward():
     assert readings == sorted(readings)
 
 
-# A watched slice: what the profilers see of a function in which only a fake clock moves.
+# -- a watched slice, in which only a fake clock moves ------------------------------------------
 
 
 HERE = __file__

@@ -1,4 +1,6 @@
-"""From a worker's words to a profile with the same names on both sides."""
+"""From a worker's words to a profile with the same names on both sides; how many slices that takes,
+and what is left where a test could not be profiled.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -111,7 +113,7 @@ def test_stacks_carry_the_same_names():
     }
 
 
-# How many slices are profiled, and how.
+# -- how many slices are profiled, and how ------------------------------------------------------
 
 
 MS = 10**6
@@ -149,7 +151,7 @@ def test_lines_are_those_of_the_named_function():
     assert Plan.from_dict(plan.as_dict()) == plan
 
 
-# What the profiler makes of processes in which a test could not be profiled.
+# -- processes in which a test could not be profiled --------------------------------------------
 
 
 FAILED = SideRun(State.FAILED, "    raise RuntimeError\nE   RuntimeError: I am watched\n")

@@ -138,7 +138,7 @@ def test_an_exception_reaches_the_caller():
         Calls(lambda x: x / 0, (1,)).timed(1, FakeClock())
 
 
-# Rounds that a test counts: as many calls as declared, whoever plays them.
+# -- rounds that a test counts: as many calls as declared, whoever plays them -------------------
 
 
 MS, S = 10**6, 10**9
@@ -179,7 +179,7 @@ def plan_of(rounds: Rounds, call_ns: float) -> Plan:
 
 
 def played(rounds: Rounds, plan: Plan, work: Counter) -> Any:
-    """As the player does."""
+    """Play the rounds as the player does."""
     for _ in range(plan.warmup):
         rounds.once()
     rounds.warm(plan.calls)

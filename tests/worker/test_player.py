@@ -281,7 +281,7 @@ def test_a_count_that_is_no_number_is_named():
 
 
 class AnyBaton:
-    """Of two sides, one of which is played elsewhere."""
+    """The baton of two sides, one of which is played elsewhere."""
 
     alone = False
 

@@ -146,7 +146,8 @@ regressed ≥ 99 %, ≤ 10 s | no: 1 crashed, 50 % regressed |
 - machine: A CPU, 2 cores
 - versions: Python 3.11.7, numpy 2.4.0, pytest-benchmark 5.2.3
 - plugin at abc
-- command: `python -m tests.proof run --out out.jsonl`, then `python -m tests.proof table out.jsonl`
+- command: `python -m tests.evidence.proof run --out out.jsonl`, \
+then `python -m tests.evidence.proof table out.jsonl`
 """
 
 

@@ -1,5 +1,5 @@
-"""``python -m tests.why run`` asks the profiler for causes that are known, ``table`` prints what
-it said.
+"""``python -m tests.evidence.why run`` asks the profiler for causes that are known, ``table``
+prints its answers.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ FILE = ROOT / "docs" / "proof" / "why.jsonl"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.why", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.evidence.why", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
     for name in ("run", "table"):
         command = commands.add_parser(name)

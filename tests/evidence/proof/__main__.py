@@ -1,4 +1,4 @@
-"""``python -m tests.proof run`` measures the gate under load, ``table`` prints what was found."""
+"""``python -m tests.evidence.proof run`` measures the gate under load, ``table`` prints rates."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .table import render
 
 
 def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(prog="python -m tests.proof", description=__doc__)
+    root = argparse.ArgumentParser(prog="python -m tests.evidence.proof", description=__doc__)
     commands = root.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("run", help="measure; started again, it goes on")
     measure.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")

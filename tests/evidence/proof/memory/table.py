@@ -1,4 +1,4 @@
-"""What the records say, as a table."""
+"""The records of the proof of memory as a table."""
 
 from __future__ import annotations
 

@@ -17,7 +17,7 @@ from typing import Any
 from .records import SAME, Record, append, read
 from .slowdowns import Slowdown, slowdowns
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 BUDGET_S = 25.0
 """For the verdict; the profiles come after it."""
 SAME_PROFILES = 30
@@ -89,7 +89,7 @@ def _record(slowdown: Slowdown, content: Mapping[str, Any], seconds: float) -> R
 
 
 def _named(function: Mapping[str, Any]) -> str:
-    """What the first line of the failure names."""
+    """Return the function that the first line of the failure names."""
     if function["inlined"]:
         return str(function["inlined"][0])
     return f"{function['file']}:{function['function']}"

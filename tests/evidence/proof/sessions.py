@@ -98,7 +98,7 @@ def append(path: Path, line: str) -> None:
 
 
 def read(path: Path) -> list[Measured]:
-    """In the order they were measured."""
+    """Return the records in the order they were measured."""
     if not path.exists():
         return []
     lines = path.read_text(encoding="utf-8").splitlines()

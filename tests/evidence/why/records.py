@@ -1,4 +1,4 @@
-"""What the profiler said, on disk: one JSON line a profile."""
+"""The profiler's answers on disk: one JSON line a profile."""
 
 from __future__ import annotations
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.proof.memory.timing import WORKS, log_ratios, render, render_tests
+from tests.evidence.proof.memory.timing import WORKS, log_ratios, render, render_tests
 
 GATE = """\
 import json, pathlib, re, sys

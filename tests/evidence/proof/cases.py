@@ -1,4 +1,4 @@
-"""What is measured, how often, and what must come out of it."""
+"""The cases of the proof: what is measured, how often, and what must come out of it."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from .records import Facts
 
-REPOSITORY = Path(__file__).parents[2]
+REPOSITORY = Path(__file__).parents[3]
 PLUGIN_FOLDER = "pytest_rlperf"
 
 
@@ -36,7 +36,7 @@ def installed(distribution: str) -> str:
 
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
-    """Of Python and of these."""
+    """Return the versions of Python and of these distributions."""
     return {
         "python": platform.python_version(),
         **{each: installed(each) for each in distributions},

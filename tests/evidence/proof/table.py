@@ -154,8 +154,8 @@ def render_provenance(records: Sequence[Record], file_name: str) -> str:
             f"- machine: {_tally(machines)}",
             f"- versions: {_tally(versions)}",
             f"- plugin at {_tally(commits)}",
-            f"- command: `python -m tests.proof run --out {file_name}`, "
-            f"then `python -m tests.proof table {file_name}`",
+            f"- command: `python -m tests.evidence.proof run --out {file_name}`, "
+            f"then `python -m tests.evidence.proof table {file_name}`",
         )
     )
 

@@ -164,7 +164,7 @@ def test_a_hanging_suite_ends_at_its_deadline_with_all_it_started(
 @pytest.mark.skipif(sys.platform != "linux", reason="asks the Linux kernel to end the children")
 @pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
 def test_the_load_leaves_nothing_behind(ending: signal.Signals) -> None:
-    argv = [sys.executable, "-m", "tests.proof.load", "--processes", "2"]
+    argv = [sys.executable, "-m", "tests.evidence.proof.load", "--processes", "2"]
     with subprocess.Popen(argv, cwd=REPOSITORY) as load:
         pids: list[int] = []
         end = time.monotonic() + 10
@@ -177,7 +177,15 @@ def test_the_load_leaves_nothing_behind(ending: signal.Signals) -> None:
 
 
 def test_the_load_ends_by_itself_after_its_time() -> None:
-    argv = [sys.executable, "-m", "tests.proof.load", "--processes", "1", "--seconds", "0.2"]
+    argv = [
+        sys.executable,
+        "-m",
+        "tests.evidence.proof.load",
+        "--processes",
+        "1",
+        "--seconds",
+        "0.2",
+    ]
     assert subprocess.run(argv, cwd=REPOSITORY, timeout=30, check=False).returncode == 0
 
 

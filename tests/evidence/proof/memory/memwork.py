@@ -27,7 +27,7 @@ def spike():
 
 
 def child():
-    """In a process of its own."""
+    """Fill memory in a process of its own."""
     process = multiprocessing.get_context("fork").Process(
         target=filled, args=(60 * MIB if GROWN else 20 * MIB,)
     )
@@ -36,7 +36,7 @@ def child():
 
 
 def rank(comm):
-    """In one rank of two."""
+    """Fill more memory in one rank of two."""
     grown = GROWN and comm.Get_rank() == 1
     held = filled(20 * MIB if grown else 10 * MIB)
     comm.Barrier()

@@ -1,7 +1,7 @@
 """Load like that of a shared machine: unpinned processes with random bursts of work.
 
 Each process alternates bursts of 50-500 ms, computing or streaming through memory, with idle
-gaps of 50-500 ms. ``python -m tests.proof.load --seconds 60`` runs it alone.
+gaps of 50-500 ms. ``python -m tests.evidence.proof.load --seconds 60`` runs it alone.
 """
 
 from __future__ import annotations
@@ -94,7 +94,9 @@ def leave(_signal: int, _frame: FrameType | None) -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    parser = argparse.ArgumentParser(prog="python -m tests.proof.load", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.evidence.proof.load", description=__doc__
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--seconds", type=float, default=None, help="default: until killed")
     parser.add_argument("--seed", type=int, default=0)

@@ -8,7 +8,7 @@ import pytest
 
 from .slowdowns import FOLDER, Slowdown, slowdowns
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 ALL = slowdowns()
 
 

@@ -1,4 +1,4 @@
-"""``python -m tests.proof.memory run`` measures, ``table`` prints what was found."""
+"""``python -m tests.evidence.proof.memory run`` measures, ``table`` prints the verdicts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ WANTED_GROWN = 20
 
 
 def parser() -> argparse.ArgumentParser:
-    root = argparse.ArgumentParser(prog="python -m tests.proof.memory", description=__doc__)
+    root = argparse.ArgumentParser(
+        prog="python -m tests.evidence.proof.memory", description=__doc__
+    )
     commands = root.add_subparsers(dest="command", required=True)
     measure = commands.add_parser("run", help="measure; started again, it goes on")
     measure.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")

@@ -1,5 +1,5 @@
-"""``python -m tests.proof.memory.timing [RUNS]``: does a test that also asks for memory read
-another time than its twin that does not?
+"""``python -m tests.evidence.proof.memory.timing [RUNS]``: does a test that also asks for memory
+read another time than its twin that does not?
 
 In every run both are in one suite, on the same work, and the gate measures them as usual. Printed
 is the ratio of what it read for the two, as geometric mean over the runs with its 95 % interval.

@@ -106,7 +106,7 @@ def running_load(wanted: bool, seed: int) -> Iterator[Load]:
     if not wanted:
         yield Load(None)
         return
-    argv = [sys.executable, "-m", "tests.proof.load"]
+    argv = [sys.executable, "-m", "tests.evidence.proof.load"]
     argv += ["--seed", str(seed), "--parent", str(os.getpid())]
     process = subprocess.Popen(argv, cwd=REPOSITORY, stdin=subprocess.DEVNULL)
     try:
