@@ -1,24 +1,99 @@
-"""What a training loop knows of an agent, and what agents have in common."""
+"""What the settings of agents have in common: plain numbers, checked once, saved as JSON."""
 
 from __future__ import annotations
 
+import json
+import math
+import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.agents import files
-from rl_impls.agents.divergence import require_finite
-from rl_impls.agents.settings import AgentSettings
+from rl_impls.envs.control.compiled import CompiledBatch, Snapshot
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
-from rl_impls.errors import SettingError, SpaceError
+from rl_impls.errors import AgentFileError, Diverged, ImplsError, SettingError, SpaceError
 from rl_impls.splitmix import streams
+from rl_impls.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from rl_impls.agents.checkpoint import BestCheckpoint
+    from rl_impls.agents.training import BestCheckpoint
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """Hidden layers, learning rate, discount."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 3e-4
+    discount: float = 0.99
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """One sentence on the first value that makes no sense."""
+        if not self.hidden:
+            raise SettingError("hidden names the width of at least 1 layer.")
+        for width in self.hidden:
+            at_least(1, hidden=width)
+        fraction(learning_rate=self.learning_rate, discount=self.discount)
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        values = dict(data)
+        values["hidden"] = tuple(values["hidden"])
+        return cls(**values)
+
+
+def at_least(least: int, **values: int) -> None:
+    for name, value in values.items():
+        if not value >= least:
+            raise SettingError(f"{name} is at least {least}, not {value}.")
+
+
+def fraction(**values: float) -> None:
+    for name, value in values.items():
+        if not 0.0 <= value <= 1.0:
+            raise SettingError(f"{name} lies between 0 and 1, not at {value}.")
+
+
+def positive(**values: float) -> None:
+    for name, value in values.items():
+        if not 0.0 < value < math.inf:
+            raise SettingError(f"{name} lies above 0, not at {value}.")
+
+
+def not_negative(**values: float) -> None:
+    for name, value in values.items():
+        if not 0.0 <= value < math.inf:
+            raise SettingError(f"{name} is 0 or more, not {value}.")
+
+
+# An end to trainings whose numbers are no longer finite, before they reach the parameters.
+
+
+def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> None:
+    """To be asked between a gradient and the step of its optimiser: what was learned is kept."""
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise Diverged(
+                f"{agent}, step {n_steps:,}: the {name} is {value}, and was kept away from the "
+                f"parameters: choose a learning rate below {rate:g}, or look for observations and "
+                "rewards that are not finite."
+            )
+
+
+# What a training loop knows of an agent, and what agents have in common.
+
 
 Array = NDArray[Any]
 State = dict[str, Array]
@@ -140,7 +215,7 @@ class DeepAgent(ABC):
         stopping: BestCheckpoint | None = None,
     ) -> None:
         """Write the agent, and a compiled batch and a checkpoint where they are given."""
-        files.save(path, self, env, stopping)
+        save(path, self, env, stopping)
 
     @classmethod
     def load(
@@ -150,7 +225,7 @@ class DeepAgent(ABC):
         stopping: BestCheckpoint | None = None,
     ) -> Self:
         """The agent as it was saved; `env` and `stopping` are put where they were then."""
-        return files.load(cls, path, env, stopping)
+        return load(cls, path, env, stopping)
 
 
 def require_numbered(agent: str, shape: Shape) -> None:
@@ -198,3 +273,104 @@ def take_over(target: Array, source: Array, name: str) -> None:
             f"{name} is {source.dtype} {source.shape}, not {target.dtype} {target.shape}."
         )
     target[...] = source
+
+
+# Saved agents: a NumPy archive of their arrays, and a header of JSON.
+#
+# Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
+# compiled batch and `stopping.*` of a checkpoint (an early stopping is one) where they were given.
+
+
+VERSION: Final = 1
+REMEDY: Final = "name a file that an agent's save() wrote."
+_SNAPSHOT: Final = ("states", "elapsed", "chance")
+
+Kind = TypeVar("Kind", bound="DeepAgent")
+
+
+def save(
+    path: Path, agent: DeepAgent, env: ControlBatch | None, stopping: BestCheckpoint | None
+) -> None:
+    header = {
+        "version": VERSION,
+        "agent": agent.name,
+        "shape": agent.shape._asdict(),
+        "settings": agent.settings_used.as_data(),
+        "n_steps": agent.n_steps,
+    }
+    arrays: dict[str, Any] = {f"agent.{name}": array for name, array in agent.state().items()}
+    if isinstance(env, CompiledBatch):
+        snapshot = env.snapshot()
+        arrays |= {f"env.{name}": getattr(snapshot, name) for name in _SNAPSHOT}
+    if stopping is not None:
+        arrays |= {f"stopping.{name}": array for name, array in stopping.state().items()}
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    try:
+        with whole_file(path) as file:
+            np.savez(file, header=text, **arrays)
+    except OSError as error:
+        raise AgentFileError(
+            f"the agent cannot be written to {path} ({error.strerror}), and what was there before "
+            "is as it was: make room, or choose another place."
+        ) from error
+
+
+def load(
+    kind: type[Kind], path: Path, env: ControlBatch | None, stopping: BestCheckpoint | None
+) -> Kind:
+    header, arrays = _read(path)
+    version = header.get("version") if isinstance(header, dict) else None
+    if version != VERSION:
+        raise AgentFileError(
+            f"{path} has version {version!r}, and this release reads version {VERSION}: "
+            "load it with the release that wrote it."
+        )
+    if header.get("agent") != kind.name:
+        raise AgentFileError(
+            f"{path} holds the agent {header.get('agent')!r}, not {kind.name!r}: "
+            "load it as what it is."
+        )
+    try:
+        return _restored(kind, header, arrays, env, stopping)
+    except (KeyError, TypeError, ValueError, ImplsError) as error:
+        raise AgentFileError(f"{path} contradicts itself ({error}): {REMEDY}") from error
+
+
+def _read(path: Path) -> tuple[Any, State]:
+    try:
+        # Opened here: NumPy leaves a damaged archive's file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            arrays = {name: archive[name] for name in archive.files}
+            return json.loads(arrays.pop("header").tobytes()), arrays
+    except FileNotFoundError as error:
+        raise AgentFileError(f"there is no saved agent at {path}: save one first.") from error
+    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
+        raise AgentFileError(f"{path} holds no saved agent, or a damaged one: {REMEDY}") from error
+
+
+def _restored(
+    kind: type[Kind],
+    header: Any,
+    arrays: State,
+    env: ControlBatch | None,
+    stopping: BestCheckpoint | None,
+) -> Kind:
+    # Imported here: that module needs this one.
+    pass
+
+    shape = dict(header["shape"])
+    for name, value in shape.items():
+        shape[name] = tuple(value) if isinstance(value, list) else value
+    settings = kind.settings_type.from_data(header["settings"])
+    make: Any = kind  # each agent's constructor takes settings of its own type
+    agent: Kind = make(Shape(**shape), settings, seed=0)
+    agent.set_state(under("agent", arrays))
+    agent.n_steps = int(header["n_steps"])
+    if stopping is not None:
+        stopping.set_state(under("stopping", arrays))
+    snapshot = under("env", arrays)
+    if isinstance(env, CompiledBatch) and snapshot:
+        env.restore(Snapshot(*(snapshot[name] for name in _SNAPSHOT)))
+    else:
+        agent.cut()
+    return agent

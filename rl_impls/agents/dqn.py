@@ -1,20 +1,24 @@
-"""Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise."""
+"""The losses of DQN and QR-DQN with their gradients, in compiled code."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from rl_impls.agents.agent import (
+    AgentSettings,
     Array,
     DeepAgent,
     Shape,
     State,
+    at_least,
+    fraction,
     in_parts,
+    positive,
     require_numbered,
     seeds_of,
     take_over,
@@ -22,16 +26,109 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import epsilon_greedy
-from rl_impls.agents.q_kernels import argmax_rows, q_loss
-from rl_impls.agents.settings import AgentSettings, at_least, fraction, positive
-from rl_impls.agents.storing import store
+from rl_impls.agents.training import store
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.nets.gradients import clip_by_norm
+from rl_impls.errors import SettingError
+from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam, Optimiser
-from rl_impls.replay.transitions import Transitions
+from rl_impls.nets.optimisers import Adam, Optimiser, clip_by_norm
+from rl_impls.replay.layout import Transitions
 from rl_impls.replay.uniform import UniformReplay
 from rl_impls.schedules import Linear
+
+
+@compiled
+def argmax_rows(q: Any, best: Any) -> None:
+    """best_i <- argmax_j q_ij, the first of equal ones."""
+    for i in range(len(q)):
+        at = 0
+        for j in range(1, q.shape[1]):
+            if q[i, j] > q[i, at]:
+                at = j
+        best[i] = at
+
+
+@compiled
+def q_loss(
+    q_tm1: Any, a_tm1: Any, r_t: Any, q_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, grad: Any,
+) -> float:  # fmt: skip
+    """The Huber loss of Q-learning (Mnih et al., 2015):
+
+    L = 1/n sum_i h(q_tm1[i, a_i] - r_i - discount (1 - terminated_i) q_t[i, best_i])
+    h(d) = d**2 / 2 where |d| <= huber, else huber (|d| - huber / 2)
+
+    `q_t` is the target network's. With `best_t` the argmax of the learning network at obs_t it is
+    double DQN (van Hasselt et al., 2016), which does not overrate what chance overrated.
+    grad <- dL/dq_tm1.
+    """
+    n, n_actions = q_tm1.shape
+    loss = 0.0
+    for i in range(n):
+        follows = 0.0 if terminated_t[i] else discount * q_t[i, best_t[i]]
+        error = q_tm1[i, a_tm1[i]] - (r_t[i] + follows)
+        bounded = min(max(error, -huber), huber)
+        loss += bounded * (error - 0.5 * bounded)
+        for j in range(n_actions):
+            grad[i, j] = 0.0
+        grad[i, a_tm1[i]] = bounded / n
+    return float(loss / n)
+
+
+@compiled
+def mean_quantiles(z: Any, q: Any) -> None:
+    """q_ij <- 1/m sum_k z[i, j m + k]: the value of an action is the mean of its quantiles."""
+    n, n_actions = q.shape
+    m = z.shape[1] // n_actions
+    for i in range(n):
+        for j in range(n_actions):
+            total = 0.0
+            for k in range(m):
+                total += z[i, j * m + k]
+            q[i, j] = total / m
+
+
+@compiled
+def quantile_huber_loss(
+    z_tm1: Any, a_tm1: Any, r_t: Any, z_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, taus: Any, losses: Any, grad: Any,
+) -> float:  # fmt: skip
+    """Quantile regression (Dabney et al., 2018, equation 10), m quantiles an action:
+
+    L = 1/n sum_i sum_k 1/m sum_l |tau_k - [u < 0]| h(u) / huber
+    u = r_i + discount (1 - terminated_i) z_t[i, best_i, l] - z_tm1[i, a_i, k]
+
+    with h as in `q_loss` and tau_k = (k + 1/2) / m in `taus`; `losses` is room for m numbers.
+    grad <- dL/dz_tm1. The inner loop runs over k, where the sums do not wait for each other.
+    """
+    n = len(z_tm1)
+    m = len(taus)
+    number = z_tm1.dtype.type
+    zero, half, one, bound = number(0.0), number(0.5), number(1.0), number(huber)
+    scale = number(1.0 / (n * m * huber))
+    gamma = number(discount)
+    losses[:] = zero
+    grad[:] = zero
+    for i in range(n):
+        mine = z_tm1[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        slopes = grad[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        keep = zero if terminated_t[i] else gamma
+        for at in range(best_t[i] * m, (best_t[i] + 1) * m):
+            target = r_t[i] + keep * z_t[i, at]
+            for k in range(m):
+                u = target - mine[k]
+                bounded = min(max(u, -bound), bound)
+                weight = one - taus[k] if u < zero else taus[k]
+                slopes[k] -= weight * bounded * scale
+                losses[k] += weight * bounded * (u - half * bounded)
+    loss = 0.0
+    for k in range(m):
+        loss += losses[k]
+    return float(loss / (n * m * huber))
+
+
+# Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise.
+
 
 ACTING: Final = 0  # stream of chance
 # With batches of 128 on CartPole 31 and 62 learned as well as smaller ones, and with 16 values grew
@@ -246,3 +343,30 @@ class DQN(DeepAgent):
         take_over(self.target.params, state["target"], "target")
         self._adam.set_state(under("adam", state))
         self.replay.set_state(under("replay", state))
+
+
+# What DQN that learns from frames is told; torch computes it: `on_torch.pixel_dqn`.
+
+
+PIXEL_DQN: Final = "pixel-dqn"
+
+
+@dataclass(frozen=True, slots=True)
+class PixelSettings(DQNSettings):
+    """An update has the gradient of `accumulate` times `batch` rows, and the memory of `batch`:
+    4 times 512 learns as from 2048."""
+
+    hidden: tuple[int, ...] = (512,)
+    buffer: int = 50_000  # frames
+    batch: int = 32
+    accumulate: int = 1
+    stack: int = 4
+    target_every: int = 1000
+    huber: float = 1.0
+
+    def check(self) -> None:
+        DQNSettings.check(self)
+        at_least(1, accumulate=self.accumulate, stack=self.stack)
+        at_least(2, learning_starts=self.learning_starts)  # a transition has two frames
+        if len(self.hidden) != 1:
+            raise SettingError("behind the convolutions there is 1 hidden layer: name its width.")

@@ -1,19 +1,26 @@
-"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions."""
+"""Others that learn the same weights as an agent, each from experience of its own."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_impls.agents.agent import (
+    AgentSettings,
     Array,
     DeepAgent,
     Shape,
     State,
+    at_least,
+    fraction,
     in_parts,
+    not_negative,
+    positive,
     require_numbered,
     seeds_of,
     take_over,
@@ -21,23 +28,67 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import sample_categorical, shuffle
-from rl_impls.agents.peers import ALONE, Peers
-from rl_impls.agents.ppo_kernels import (
+from rl_impls.agents.rollout import (
+    Minibatch,
+    Rollout,
     clipped_policy_loss,
+    gae,
     gather_minibatch,
     minibatch_moments,
     store_step,
     value_loss,
 )
-from rl_impls.agents.returns import gae
-from rl_impls.agents.rollout import Minibatch, Rollout
-from rl_impls.agents.settings import AgentSettings, at_least, fraction, not_negative, positive
-from rl_impls.agents.together import clip_together
 from rl_impls.envs.control.step import Observations, Step
 from rl_impls.errors import SettingError
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam, Optimiser
+from rl_impls.nets.optimisers import Adam, Optimiser, norm_of
 from rl_impls.schedules import Constant, Linear, Rate
+
+
+class Peers(Protocol):
+    """All make the same updates at the same time, each from as many rows as the others."""
+
+    def join_moments(self, moments: Array) -> None:
+        """A row holds count, mean and sum of squared distances from it: those of an agent's own
+        numbers become those of the numbers of all."""
+
+    def send(self, grads: Array) -> None:
+        """Begin to average them. Whoever sends does not touch them until `receive`."""
+
+    def receive(self) -> None:
+        """What was sent since the last time becomes the mean of what all sent."""
+
+
+class NoPeers:
+    """The mean of one is what it has."""
+
+    def join_moments(self, moments: Array) -> None:
+        pass
+
+    def send(self, grads: Array) -> None:
+        pass
+
+    def receive(self) -> None:
+        pass
+
+
+ALONE: Final = NoPeers()
+
+
+# Several networks that learn as one.
+
+
+def clip_together(grads: Sequence[NDArray[Any]], most: float) -> float:
+    """g <- g min(1, most / |g|) with g all arrays end to end; returns |g| before."""
+    norm = math.hypot(*map(norm_of, grads))
+    if most < norm < math.inf:
+        for part in grads:
+            part *= most / norm
+    return norm
+
+
+# Proximal policy optimisation (Schulman et al., 2017), for numbered actions.
+
 
 ACTING, SHUFFLING = range(2)  # streams of chance
 ADAM_EPS: Final = 1e-5

@@ -7,14 +7,12 @@ from typing import ClassVar
 
 import numpy as np
 
-from rl_impls.agents.agent import Array, Shape
-from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.q_kernels import argmax_rows, mean_quantiles, quantile_huber_loss
-from rl_impls.agents.settings import AgentSettings, at_least
+from rl_impls.agents.agent import AgentSettings, Array, Shape, at_least
+from rl_impls.agents.dqn import DQN, DQNSettings, argmax_rows, mean_quantiles, quantile_huber_loss
 from rl_impls.envs.control.step import Observations
 from rl_impls.errors import SettingError
 from rl_impls.nets.mlp import MLP
-from rl_impls.replay.transitions import Transitions
+from rl_impls.replay.layout import Transitions
 
 
 @dataclass(frozen=True, slots=True)

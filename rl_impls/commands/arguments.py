@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.runtime import MakeEnv
+from rl_impls.runtimes.run import MakeEnv
 
 # Named here and not asked for: who only wants the help does not wait for what they need.
 TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")

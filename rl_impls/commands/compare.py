@@ -17,7 +17,7 @@ from typing import Any, Final
 
 from rl_impls.commands import arguments as accepts
 from rl_impls.errors import WorkerDied
-from rl_impls.runtimes.placement import default_processes
+from rl_impls.runtimes.machine import default_processes
 
 NAME: Final = "compare"
 HELP: Final = "every learner on every runtime: time, memory, speed and how well it plays"

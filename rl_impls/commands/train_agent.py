@@ -9,19 +9,15 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any, Final
 
-from rl_impls.agents.agent import Agent, DeepAgent, shape_of
-from rl_impls.agents.by_name import agent_type, make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.evaluation import evaluate
-from rl_impls.agents.presets import preset_for
-from rl_impls.agents.settings import AgentSettings
-from rl_impls.agents.training import check_fits
+from rl_impls.agents.agent import Agent, AgentSettings, DeepAgent, shape_of
+from rl_impls.agents.training import BestCheckpoint, check_fits, evaluate
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import PipelineResult, Result, speed_of
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError
-from rl_impls.monitor.progress import ProgressBar
+from rl_impls.monitor import ProgressBar
+from rl_impls.registry import agent_type, make_agent, preset_for
 from rl_impls.runtimes import Every, Hook, run
 from rl_impls.runtimes.deep import DeepRuntime, HasAgent, Save, Validate
 

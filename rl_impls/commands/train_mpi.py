@@ -15,14 +15,12 @@ from rl_impls.commands.result import MpiResult, Result, publish, speed_of
 from rl_impls.commands.train_table import outcome, play
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
-from rl_impls.monitor.progress import ProgressBar
-from rl_impls.mpi.compression import DEFAULT
-from rl_impls.mpi.crew import deaths_named, leave
-from rl_impls.mpi.in_ranks import MpiRuntime, Ranks
-from rl_impls.mpi.waiting import until_done
-from rl_impls.mpi.world import ending_together, world
+from rl_impls.monitor import ProgressBar
 from rl_impls.runtimes import Hook, Progress
 from rl_impls.runtimes import run as train_in_legs
+from rl_impls.runtimes.mpi.messages import DEFAULT
+from rl_impls.runtimes.mpi.runtime import MpiRuntime, Ranks
+from rl_impls.runtimes.mpi.world import deaths_named, ending_together, leave, until_done, world
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import check_fit
 
@@ -89,9 +87,9 @@ def _runtime(
     arguments: Namespace, learner: CompiledQLearning, env: TabularEnv, comm: Intracomm
 ) -> MpiRuntime:
     # Imported here: they compile.
-    from rl_impls.mpi.asynchronous import MpiAsyncRuntime
-    from rl_impls.mpi.checkpoint import Checkpoint
-    from rl_impls.mpi.sync import MpiSyncRuntime
+    from rl_impls.runtimes.mpi.asynchronous import MpiAsyncRuntime
+    from rl_impls.runtimes.mpi.runtime import Checkpoint
+    from rl_impls.runtimes.mpi.sync import MpiSyncRuntime
 
     checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
     how: dict[str, Any] = {"threads": arguments.threads, "checkpoint": checkpoint}

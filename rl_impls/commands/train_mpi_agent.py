@@ -9,24 +9,21 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_impls.agents.agent import DeepAgent, shape_of
-from rl_impls.agents.by_name import AGENTS, make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
 from rl_impls.agents.dqn import DQN
 from rl_impls.agents.ppo import PPO
-from rl_impls.agents.presets import preset_for
+from rl_impls.agents.training import BestCheckpoint
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import MpiResult, speed_of
 from rl_impls.commands.train_agent import N_VALIDATIONS, mean_return, outcome, validating
 from rl_impls.commands.train_mpi import rank_seed, run_shown, tell, told_by
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
-from rl_impls.mpi.alike import shared
-from rl_impls.mpi.central import MpiCentralRuntime
-from rl_impls.mpi.checkpoint import Checkpoint
-from rl_impls.mpi.in_ranks import AtRankZero
-from rl_impls.mpi.ppo import MpiPPORuntime
+from rl_impls.registry import AGENTS, make_agent, preset_for
 from rl_impls.runtimes import Every, Hook, Progress
 from rl_impls.runtimes.deep import Validate
+from rl_impls.runtimes.mpi.central import MpiCentralRuntime
+from rl_impls.runtimes.mpi.ppo import MpiPPORuntime
+from rl_impls.runtimes.mpi.runtime import AtRankZero, Checkpoint, shared
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm

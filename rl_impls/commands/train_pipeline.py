@@ -7,17 +7,15 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 from typing import Any
 
-from rl_impls.agents.agent import DeepAgent
+from rl_impls.agents.agent import AgentSettings, DeepAgent
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.settings import AgentSettings
-from rl_impls.monitor.progress import ProgressBar
-from rl_impls.pipeline.actor import MakeBatch
-from rl_impls.pipeline.actor_learner import train
-from rl_impls.pipeline.presets import PRESETS
-from rl_impls.pipeline.settings import PipelineSettings
+from rl_impls.monitor import ProgressBar
 from rl_impls.runtimes import Facts, Hook
+from rl_impls.runtimes.actor_learner.actor import MakeBatch
+from rl_impls.runtimes.actor_learner.settings import PRESETS, PipelineSettings
+from rl_impls.runtimes.actor_learner.train import train
 from rl_impls.runtimes.deep import HasAgent
-from rl_impls.runtimes.placement import cores_for
+from rl_impls.runtimes.machine import cores_for
 
 
 def settings_by(preset: str | None, settings: AgentSettings) -> AgentSettings:

@@ -11,11 +11,11 @@ from typing import Any, Final
 
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import Result, speed_of
-from rl_impls.monitor.progress import ProgressBar
+from rl_impls.monitor import ProgressBar
 from rl_impls.runtimes import Runtime, SerialRuntime, run
-from rl_impls.runtimes.runtime import MakeEnv
+from rl_impls.runtimes.run import MakeEnv
 from rl_impls.tabular import LEARNERS, QLearner
-from rl_impls.tabular.evaluate import Evaluation, evaluate
+from rl_impls.tabular.training import Evaluation, evaluate
 
 GAMES: Final = 10_000
 # Without a model, games are played one after another.

@@ -14,12 +14,12 @@ from rl_impls.envs.control import (
     SIDE_SCROLLER_STEPS,
 )
 
-for _name, _module in (("TicTacToe", "tictactoe"), ("TwoArmedBandit", "bandit")):
+for _name in ("TicTacToe", "TwoArmedBandit"):
     if f"{_name}-v0" not in registry:
         register(
             f"{_name}-v0",
-            entry_point=f"rl_impls.envs.{_module}:{_name}Env",
-            vector_entry_point=f"rl_impls.envs.{_module}:{_name}VectorEnv",
+            entry_point=f"rl_impls.envs.games:{_name}Env",
+            vector_entry_point=f"rl_impls.envs.games:{_name}VectorEnv",
         )
 
 for _id, _class, _max_steps in (
@@ -31,6 +31,6 @@ for _id, _class, _max_steps in (
     if _id not in registry:
         register(
             _id,
-            entry_point=f"rl_impls.envs.control.single:{_class}",
+            entry_point=f"rl_impls.envs.control.compiled:{_class}",
             max_episode_steps=_max_steps,
         )

@@ -1,8 +1,10 @@
-"""The rules once more, for compiled code.
+"""The rules of the games once more, for compiled code: of tic-tac-toe and of the bandit.
 
 Compiled code calls `reset_state` and `step_state` with a model's tables, and the type of the tables
 chooses the rules while it compiles: no call goes through a pointer, and the result can be cached.
-Rules are added with `rules_for`. They follow the model's `reset` and `step` draw by draw.
+Rules are added with `rules_for`.
+
+They follow the model's `reset` and `step` draw by draw.
 """
 
 from __future__ import annotations
@@ -14,9 +16,8 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from rl_impls.envs.bandit import BanditTables
+from rl_impls.envs.games import AGENT, GOES_ON, N_CELLS, OPPONENT, BanditTables, TicTacToeTables
 from rl_impls.envs.model import Actions, Draws, Flags, Rewards, States
-from rl_impls.envs.tictactoe import AGENT, GOES_ON, N_CELLS, OPPONENT, TicTacToeTables
 from rl_impls.jit import compiled
 
 _RULES: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}

@@ -12,8 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 
-from rl_impls.envs.model import Model
-from rl_impls.envs.single import ModelEnv
+from rl_impls.envs.model import Model, ModelEnv
 from rl_impls.errors import SpaceError
 
 Legal = tuple[int, ...] | None  # the actions that may be taken; None where all may

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rl_impls.jit import compiled, inlined
-from rl_impls.nets.activations import (
+from rl_impls.nets.plain import (
     CUBE,
     GELU,
     LEAK,

@@ -1,18 +1,89 @@
-"""A multi-layer perceptron, forward and backward, in arrays that are allocated once."""
+"""First weights, of shape (fan_in, fan_out)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rl_impls.nets.activations import GELU, LINEAR, SLOPE, Activation, Array, activation_named
-from rl_impls.nets.init import he_normal, init_named
-from rl_impls.nets.ops import fastest
-from rl_impls.nets.views import Layer, Views, layers_of
+from rl_impls.errors import SettingError
+from rl_impls.nets import fastest
+from rl_impls.nets.plain import GELU, LINEAR, SLOPE, Activation, Array, activation_named
+
+Weights = NDArray[np.float32]
+
+
+def he_normal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from N(0, 2 / fan_in), which keep the variance of ReLU layers (He et al., 2015)."""
+    scale = np.float32(np.sqrt(2.0 / fan_in))
+    return rng.standard_normal((fan_in, fan_out), dtype=np.float32) * scale
+
+
+def he_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """The same variance from U(-b, b), b = sqrt(6 / fan_in)."""
+    return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / fan_in))
+
+
+def xavier_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from U(-b, b), b = sqrt(6 / (fan_in + fan_out)), for tanh (Glorot & Bengio, 2010)."""
+    return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / (fan_in + fan_out)))
+
+
+def _uniform(rng: np.random.Generator, fan_in: int, fan_out: int, bound: float) -> Weights:
+    return rng.uniform(-bound, bound, (fan_in, fan_out)).astype(np.float32)
+
+
+INITS: Final[dict[str, Callable[[np.random.Generator, int, int], Weights]]] = {
+    init.__name__: init for init in (he_uniform, xavier_uniform, he_normal)
+}
+
+
+def init_named(name: str) -> Callable[[np.random.Generator, int, int], Weights]:
+    if name not in INITS:
+        raise SettingError(f"there is no init {name!r}: choose one of {', '.join(INITS)}.")
+    return INITS[name]
+
+
+# Parts of a network's flat arrays, by layer and by batch size.
+
+
+class Layer(NamedTuple):
+    """What one dense layer works on in a batch of some size: y = activation(z), z = h W + b."""
+
+    activation: Activation
+    weight: Array
+    bias: Array
+    z: Array  # the same array as y where the activation does not keep it
+    y: Array
+    delta: Array  # dL/dy, then dL/dz
+    delta_before: Array  # dL/dh, which is the delta of the layer before
+    slope: Array  # dy/dz, where it is not computed on the way
+
+
+class Views(NamedTuple):
+    layers: tuple[Layer, ...]
+    out: Array
+    few: bool  # rows, too few for a call of BLAS a layer to pay
+
+
+def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Array]]:
+    """Weights (fan_in, fan_out) and biases (fan_out,): views of one flat array, layer by layer."""
+    weights, biases = [], []
+    at = 0
+    for fan_in, fan_out in pairwise(sizes):
+        bias_at = at + fan_in * fan_out
+        weights.append(flat[at:bias_at].reshape(fan_in, fan_out))
+        biases.append(flat[bias_at : bias_at + fan_out])
+        at = bias_at + fan_out
+    return weights, biases
+
+
+# A multi-layer perceptron, forward and backward, in arrays that are allocated once.
+
 
 __all__ = ["MLP", "he_normal"]
 

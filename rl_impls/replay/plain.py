@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.replay.tree import (
+from rl_impls.replay.layout import (
     LEAVES,
     NEVER_ADDED,
     NOT_FINITE,

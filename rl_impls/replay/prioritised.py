@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rl_impls.errors import SettingError
-from rl_impls.replay.ring import Ring, State
-from rl_impls.replay.transitions import PrioritisedTransitions, Transitions
-from rl_impls.replay.tree import NEVER_ADDED, NOT_FINITE, empty_tree, sum_above
+from rl_impls.replay.layout import (
+    NEVER_ADDED,
+    NOT_FINITE,
+    PrioritisedTransitions,
+    Transitions,
+    empty_tree,
+    sum_above,
+)
+from rl_impls.replay.uniform import Ring, State
 
 
 class PrioritisedReplay(Ring):

@@ -10,15 +10,13 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from rl_impls.agents.agent import Agent, DeepAgent
-from rl_impls.agents.by_name import make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.training import check_fits, train
-from rl_impls.envs.control.batch import CompiledBatch
+from rl_impls.agents.training import BestCheckpoint, check_fits, train
+from rl_impls.envs.control.compiled import CompiledBatch
 from rl_impls.envs.control.step import Buffers, ControlBatch, Step
 from rl_impls.jit import compiled
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.runtimes.run import Every, Progress
-from rl_impls.runtimes.runtime import Tick
+from rl_impls.registry import make_agent
+from rl_impls.runtimes.machine import peak_rss_bytes
+from rl_impls.runtimes.run import Every, Progress, Tick
 from rl_impls.runtimes.serial import N_TICKS, settle
 from rl_impls.tabular.training import Training, check_count
 

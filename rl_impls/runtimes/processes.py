@@ -1,13 +1,18 @@
-"""Processes of a training: how they start, how they fail, how they end.
+"""Memory that processes share and that has no name: nothing is left of it when the last one ends.
 
-They are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
+A named segment outlives a killed process. This one is a file that never had a name, handed on by
+its descriptor, so the kernel frees it with the last process that holds it, however that ends.
 """
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
+import os
 import signal
+import tempfile
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +21,58 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
 
-from rl_impls.errors import WorkerDied
+from rl_impls.errors import MissingDependency, WorkerDied
+
+try:
+    import fcntl
+except ImportError as error:  # Windows
+    raise MissingDependency(
+        "the parallel runtime needs a POSIX system: train with the serial runtime here."
+    ) from error
+
+
+class NamelessMemory:
+    """`size` bytes of zeros at first. Pickling hands it to a process that is being started."""
+
+    def __init__(self, size: int, fd: int | None = None) -> None:
+        self.size: Final = size
+        self.fd: Final = _open(size) if fd is None else fd
+        weakref.finalize(self, os.close, self.fd)
+        self.buffer: Final = mmap.mmap(self.fd, size)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """One process at a time. The kernel takes the lock back from a process that died."""
+        fcntl.lockf(self.fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from multiprocessing.reduction import DupFd
+
+        return _attached, (self.size, DupFd(self.fd))
+
+
+def _attached(size: int, handed_on: Any) -> NamelessMemory:
+    return NamelessMemory(size, handed_on.detach())
+
+
+def _open(size: int) -> int:
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("rl_impls")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, size)
+    return fd
+
+
+# Processes of a training: how they start, how they fail, how they end.
+#
+# They are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
+
 
 SPAWNING: Final = multiprocessing.get_context("spawn")
 # For processes to finish what they are at; then they are killed.

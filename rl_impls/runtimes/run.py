@@ -1,8 +1,4 @@
-"""A whole training: legs of steps, and between them what is done every so often.
-
-The clock runs while the runtime trains and stands still between the legs: validating, logging and
-monitoring are no part of the throughput.
-"""
+"""What a runtime is: something that makes a learner train, in this process or in several."""
 
 from __future__ import annotations
 
@@ -11,10 +7,61 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
+from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.runtime import Tick, Trains
 from rl_impls.schedules import PERS, Per
-from rl_impls.tabular.training import Training, check_count
+from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.training import Evaluation, Training, check_count, evaluate
+
+Tick = Callable[[int], None]
+"""Told now and then how many steps of the present call are made."""
+
+
+class MakeEnv(Protocol):
+    """Makes an environment with a stream of chance of its own; workers need it to be picklable.
+
+    `functools.partial(make_tabular, "TicTacToe-v0")` is one.
+    """
+
+    def __call__(self, *, seed: int | None) -> TabularEnv: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """How a training ran, to be recorded with its result."""
+
+    runtime: str
+    processes: int
+    steps_per_sync: int | None  # None where there is nothing to merge
+    cores: tuple[int, ...]  # that the processes were pinned to, in order; empty: not pinned
+    threads: int | None  # that BLAS and OpenMP may use in each process; None: their own choice
+
+
+class Trains(Protocol):
+    """All that `run` asks for."""
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training: ...
+
+
+class Runtime(Protocol):
+    @property
+    def facts(self) -> Facts: ...
+
+    def train(self, n_steps: int, tick: Tick | None = None) -> Training:
+        """Play and learn for exactly `n_steps` steps."""
+
+    def learner(self) -> QLearner:
+        """The learner with all that was learned so far."""
+
+    def peak_rss_bytes(self) -> int:
+        """The most memory in use so far, the sum over all processes."""
+
+
+# A whole training: legs of steps, and between them what is done every so often.
+#
+# The clock runs while the runtime trains and stands still between the legs: validating, logging and
+# monitoring are no part of the throughput.
+
 
 Watched = TypeVar("Watched", bound=Trains)
 Seen = TypeVar("Seen", contravariant=True)
@@ -90,3 +137,24 @@ def run(
 
 def _from(n_before: int, tick: Tick | None) -> Tick | None:
     return None if tick is None else lambda n: tick(n_before + n)
+
+
+# How well the table plays while it is being learned, on an environment of its own.
+
+
+@dataclass(frozen=True, slots=True)
+class Validation:
+    """A hook of `run`: plays `episodes` greedily and hands the outcome to `tell`.
+
+    `env` must not be the one that is trained on. Every time the same games are drawn, so that two
+    outcomes differ by what was learned between them.
+    """
+
+    every: Every
+    env: TabularEnv
+    episodes: int
+    tell: Callable[[Progress, Evaluation], None]
+    seed: int = 0
+
+    def __call__(self, progress: Progress, runtime: Runtime) -> None:
+        self.tell(progress, evaluate(runtime.learner(), self.env, self.episodes, seed=self.seed))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any, Final
 
 from rl_impls.envs.tabular import TabularEnv
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.runtimes.placement import cap_threads, cores_for, pin_to
-from rl_impls.runtimes.runtime import Facts, Tick
+from rl_impls.runtimes.machine import cap_threads, cores_for, peak_rss_bytes, pin_to
+from rl_impls.runtimes.run import Facts, Tick
 from rl_impls.tabular.learner import QLearner
 from rl_impls.tabular.training import Training, check_count, check_fit
 

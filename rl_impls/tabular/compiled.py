@@ -11,8 +11,7 @@ from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.tabular.arrays import NumpyQLearning
-from rl_impls.tabular.training import Training, Visits, check_count, check_fit
-from rl_impls.tabular.transitions import Transitions
+from rl_impls.tabular.training import Training, Transitions, Visits, check_count, check_fit
 
 
 class CompiledQLearning(NumpyQLearning):

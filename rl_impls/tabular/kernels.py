@@ -2,6 +2,8 @@
 
 The tables they work on are *closed*: the entry of an action that is not legal holds minus infinity,
 so that the plain maximum of a row is the maximum over the legal actions.
+
+Rules come from `envs.compiled`: the type of a model's tables chooses them while a loop compiles.
 """
 
 from __future__ import annotations

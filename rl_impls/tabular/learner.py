@@ -1,28 +1,162 @@
-"""What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
-
-    q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
-
-The maximum runs over the legal actions of `s_t`; after a terminated transition, and where nothing
-is legal, there is no future and it is 0. Only `terminated` cuts it: a truncated episode was cut by
-the clock, and its last transition bootstraps like any other.
-"""
+"""The hyper-parameters of a learner."""
 
 from __future__ import annotations
 
+import json
 import random
+import zipfile
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, ClassVar, Final, Self
+from typing import Any, BinaryIO, ClassVar, Final, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import Legal, TabularEnv
-from rl_impls.errors import SettingError
-from rl_impls.tabular import files, training
-from rl_impls.tabular.settings import Settings
-from rl_impls.tabular.training import Training, Visits
-from rl_impls.tabular.transitions import Transitions
+from rl_impls.errors import ImplsError, SettingError, TableFileError
+from rl_impls.schedules import Constant, Exponential, Linear, Schedule
+from rl_impls.tabular import training
+from rl_impls.tabular.training import Training, Transitions, Visits
+from rl_impls.whole_file import whole_file
+
+_KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Learning rate 0.3; exploration from 1 by 0.999 an episode down to 0.05; discount 0.95."""
+
+    learning_rate: Schedule = field(default_factory=lambda: Constant(0.3))
+    epsilon: Schedule = field(default_factory=lambda: Exponential(1.0, 0.999, 0.05, "episode"))
+    discount: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.discount <= 1.0:
+            raise SettingError(f"discount lies between 0 and 1, not at {self.discount}.")
+
+    def as_data(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "learning_rate": _schedule_as_data(self.learning_rate),
+            "epsilon": _schedule_as_data(self.epsilon),
+            "discount": self.discount,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Self:
+        return cls(
+            learning_rate=_schedule_from_data(data["learning_rate"]),
+            epsilon=_schedule_from_data(data["epsilon"]),
+            discount=data["discount"],
+        )
+
+
+def _schedule_as_data(schedule: Schedule) -> dict[str, Any]:
+    if type(schedule).__name__ not in _KINDS:
+        raise SettingError(
+            f"a {type(schedule).__name__} schedule cannot be saved: use {', '.join(_KINDS)}."
+        )
+    return {"kind": type(schedule).__name__, **asdict(schedule)}  # type: ignore[call-overload]
+
+
+def _schedule_from_data(data: dict[str, Any]) -> Schedule:
+    arguments = dict(data)
+    return _KINDS[arguments.pop("kind")](**arguments)
+
+
+# Saved learners: a NumPy archive of the rows that hold something, and a header of JSON.
+#
+# Version 1: header {version, learner, n_states, n_actions, n_steps, n_episodes, settings, chance},
+# arrays `states` and `rows`.
+
+
+VERSION: Final = 1
+
+Learner = TypeVar("Learner", bound="QLearner")
+
+
+def save(learner: QLearner, path: Path) -> None:
+    try:
+        with whole_file(path) as file:
+            _write(learner, file)
+    except OSError as error:
+        raise TableFileError(
+            f"the table cannot be written to {path} ({error.strerror}): choose another place."
+        ) from error
+
+
+def load(kind: type[Learner], path: Path) -> Learner:
+    try:
+        # Opened here: NumPy leaves a damaged archive's file open.
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            header = json.loads(archive["header"].tobytes())
+            states, rows = archive["states"], archive["rows"]
+    except FileNotFoundError as error:
+        raise TableFileError(f"there is no saved table at {path}: save one first.") from error
+    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
+        raise TableFileError(f"{path} holds no saved table, or a damaged one: {REMEDY}") from error
+    return _restored(kind, path, header, states, rows)
+
+
+REMEDY: Final = "name a file that a learner's save() wrote."
+
+
+def _write(learner: QLearner, file: BinaryIO) -> None:
+    learner.flush()
+    states, rows = learner.rows()
+    header = {
+        "version": VERSION,
+        "learner": learner.name,
+        "n_states": learner.n_states,
+        "n_actions": learner.n_actions,
+        "n_steps": learner.n_steps,
+        "n_episodes": learner.n_episodes,
+        "settings": learner.settings.as_data(),
+        "chance": learner.chance_state(),
+    }
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(file, header=text, states=states, rows=rows)
+
+
+def _restored(kind: type[Learner], path: Path, header: Any, states: Any, rows: Any) -> Learner:
+    version = header.get("version") if isinstance(header, dict) else None
+    if version != VERSION:
+        raise TableFileError(
+            f"{path} has version {version!r}, and this release reads version {VERSION}: "
+            "load it with the release that wrote it."
+        )
+    try:
+        n_states, n_actions = header["n_states"], header["n_actions"]
+        settings = Settings.from_data(header["settings"])
+        learner = kind(n_states, n_actions, settings=settings)
+        _check_rows(n_states, n_actions, states, rows)
+        learner.set_rows(states, rows)
+        learner.set_progress(header["n_steps"], header["n_episodes"])
+        if header["learner"] == kind.name:
+            learner.set_chance_state(header["chance"])
+    except (KeyError, TypeError, ValueError, ImplsError) as error:
+        raise TableFileError(f"{path} contradicts itself ({error}): {REMEDY}") from error
+    return learner
+
+
+def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
+    if states.ndim != 1 or rows.shape != (len(states), n_actions):
+        raise ValueError(f"rows of shape {rows.shape} for {len(states)} states")
+    if len(states) and not 0 <= states.min() <= states.max() < n_states:
+        raise ValueError(f"states beyond the {n_states} of its table")
+    if not np.isfinite(rows).all():
+        raise ValueError("values that are not finite")
+
+
+# What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
+#
+#     q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
+#
+# The maximum runs over the legal actions of `s_t`; after a terminated transition, and where nothing
+# is legal, there is no future and it is 0. Only `terminated` cuts it: a truncated episode was cut
+# by the clock, and its last transition bootstraps like any other.
+
 
 DEFAULTS: Final = Settings()
 
@@ -161,12 +295,12 @@ class QLearner:
 
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the file is whole or not there."""
-        files.save(self, Path(path))
+        save(self, Path(path))
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Go on where a learner, of this kind or another, was saved."""
-        return files.load(cls, Path(path))
+        return load(cls, Path(path))
 
     def chance_state(self) -> Any:
         """The state of the random numbers, as JSON can hold it."""

@@ -1,4 +1,4 @@
-"""The loops that play and learn. A step is one action, what the environment answers, one update."""
+"""Many transitions at once."""
 
 from __future__ import annotations
 
@@ -9,13 +9,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.envs.batch import BatchEnv
+from rl_impls.envs.model import DRAWS, Actions, BatchEnv, Flags, Model, Rewards, States
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.tabular.transitions import Transitions
 
 if TYPE_CHECKING:
     from rl_impls.tabular.learner import QLearner
+
+
+@dataclass(frozen=True, slots=True)
+class Transitions:
+    """One array a field; row i of every array is transition i, and rows are in order of time.
+
+    `masks_t` holds the legal actions of `s_t`; without it all are. A terminated transition has no
+    future: neither its `s_t` nor its mask is looked at.
+    """
+
+    s_tm1: States  # (n,)
+    a_tm1: Actions  # (n,)
+    r_t: Rewards  # (n,)
+    s_t: States  # (n,)
+    terminated: Flags  # (n,)
+    masks_t: Flags | None = None  # (n, n_actions)
+
+    def __len__(self) -> int:
+        return len(self.s_tm1)
+
+
+# The loops that play and learn. A step is one action, what the environment answers, one update.
+
 
 # How often each pair was learned: an array of the table's shape, or from pair to number.
 Visits = NDArray[np.uint32] | MutableMapping[tuple[int, int], int] | None
@@ -108,3 +130,71 @@ def check_fit(learner: QLearner, n_states: int, n_actions: int) -> None:
 def check_count(what: str, n: int | None) -> None:
     if n is not None and n < 0:
         raise SettingError(f"the number of {what} cannot be negative, as {n} is.")
+
+
+# How well a table plays: greedily, on its own stream of chance, without learning.
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Episodes played to their end; a win is a return above 0, a loss one below."""
+
+    episodes: int
+    steps: int
+    wins: int
+    losses: int
+    mean_return: float
+
+    @property
+    def win_rate(self) -> float:
+        return self.wins / self.episodes
+
+    @property
+    def loss_rate(self) -> float:
+        return self.losses / self.episodes
+
+
+def evaluate(learner: QLearner, env: TabularEnv, episodes: int, *, seed: int = 0) -> Evaluation:
+    """Play `episodes` from their start; all at once where the environment has a model.
+
+    Only an environment without a model is played, and reset; hand over one that is not trained on.
+    """
+    if env.model is not None:
+        return _play_model(learner, env.model, episodes, np.random.default_rng(seed))
+    returns, steps = [], 0
+    for _ in range(episodes):
+        state, legal = env.reset()
+        total = 0.0
+        while env.running:
+            state, reward, _, _, legal = env.step(learner.greedy(state, legal))
+            total += reward
+            steps += 1
+        returns.append(total)
+    return _summary(np.array(returns), steps)
+
+
+def _play_model(
+    learner: QLearner, model: Model, episodes: int, rng: np.random.Generator
+) -> Evaluation:
+    policy = np.where(model.masks, learner.table(), -np.inf).argmax(axis=1)
+    returns = np.zeros(episodes)
+    running = np.arange(episodes)
+    states = model.reset_batch(rng.integers(DRAWS, size=episodes, dtype=np.uint32))
+    steps = 0
+    while len(running):
+        draws = rng.integers(DRAWS, size=len(running), dtype=np.uint32)
+        states, rewards, terminated = model.step_batch(states, policy[states], draws)
+        returns[running] += rewards
+        steps += len(running)
+        running, states = running[~terminated], states[~terminated]
+    return _summary(returns, steps)
+
+
+def _summary(returns: np.ndarray[tuple[int], np.dtype[np.float64]], steps: int) -> Evaluation:
+    return Evaluation(
+        episodes=len(returns),
+        steps=steps,
+        wins=int((returns > 0).sum()),
+        losses=int((returns < 0).sum()),
+        mean_return=float(returns.mean()),
+    )

@@ -7,8 +7,8 @@ import pytest
 from rl_impls.agents.agent import shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.envs.control.make import make_batch
-from rl_impls.pipeline.actor_learner import train
-from rl_impls.pipeline.presets import PRESETS
+from rl_impls.runtimes.actor_learner.settings import PRESETS
+from rl_impls.runtimes.actor_learner.train import train
 
 STEPS = 20_000
 

@@ -11,8 +11,7 @@ from math import inf, pi
 from typing import Any, Final, NamedTuple
 
 from rl_impls.envs.control import CARTPOLE_STEPS
-from rl_impls.envs.control.rules import Control, Rules, rules_for
-from rl_impls.envs.control.trig import sin_cos
+from rl_impls.envs.control.rules import Control, Rules, rules_for, sin_cos
 from rl_impls.splitmix import uniform
 
 GRAVITY: Final = 9.8  # m/s²

@@ -12,8 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rl_impls.envs.control import PENDULUM_STEPS
-from rl_impls.envs.control.rules import Control, Rules, rules_for
-from rl_impls.envs.control.trig import sin_cos
+from rl_impls.envs.control.rules import Control, Rules, rules_for, sin_cos
 from rl_impls.splitmix import uniform
 
 DT: Final = 0.05  # s

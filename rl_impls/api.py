@@ -1,0 +1,1 @@
+"""The public front in functions: make, train, evaluate and load, by name."""
