@@ -1,18 +1,23 @@
-"""Throughput, CPU and memory of a training, every so many steps."""
+"""What is written down and shown while something trains.
+
+Throughput, CPU and memory every so many steps, rows of a CSV file, a bar on stderr.
+"""
 
 from __future__ import annotations
 
 import csv
 import time
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, NamedTuple, Self, TextIO
 
 from rl_impls.errors import LogError, SettingError
 from rl_impls.runtimes.machine import Usage, usage
-from rl_impls.runtimes.run import Every, Progress, Runtime
+from rl_impls.runtimes.run import Every, Progress
+from rl_impls.runtimes.serial import WHOLE_BUFFERS
 
 
 class Performance(NamedTuple):
@@ -42,7 +47,7 @@ class PerformanceMonitor:
         self._steps, self._trained_s = 0, 0.0
         self._wall_s, self._cpu_s = clock(), usage().cpu_s
 
-    def __call__(self, progress: Progress, runtime: Runtime) -> None:
+    def __call__(self, progress: Progress, runtime: object) -> None:
         now = self._usage()
         steps = progress.done.steps - self._steps
         trained_s = progress.seconds - self._trained_s
@@ -60,10 +65,8 @@ class PerformanceMonitor:
         self._wall_s, self._cpu_s = self._clock(), self._usage().cpu_s
 
 
-# Rows of a CSV file, written many at a time.
-
-
 BUFFER_ROWS: Final = 1_000
+REPORTS: Final = 100  # of a training, in `performance_log`
 
 
 class BufferedLogger:
@@ -131,7 +134,16 @@ def _finish(file: TextIO, rows: list[tuple[Any, ...]]) -> None:
         _write(file, rows)
 
 
-# A bar on stderr.
+@contextmanager
+def performance_log(path: Path | None, n_steps: int) -> Iterator[list[PerformanceMonitor]]:
+    """Yield the hooks that write the performance of a training to a CSV file, if one is named."""
+    if path is None:
+        yield []
+        return
+    # A multiple of what learners hold back: they learn it when a leg ends.
+    often = max(1, -(-n_steps // (REPORTS * WHOLE_BUFFERS))) * WHOLE_BUFFERS
+    with BufferedLogger(path, Performance._fields) as logger:
+        yield [PerformanceMonitor(Every(often), logger.log)]
 
 
 WIDTH: Final = 30

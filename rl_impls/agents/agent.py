@@ -1,27 +1,58 @@
-"""What the settings of agents have in common: plain numbers, checked once, saved as JSON."""
+"""What agents have in common, what a loop knows of them, and the loop."""
 
 from __future__ import annotations
 
-import json
 import math
-import zipfile
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self, TypeVar
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.archive import Format, Header
 from rl_impls.envs.control.compiled import CompiledBatch, Snapshot
+from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
-from rl_impls.errors import AgentFileError, Diverged, ImplsError, SettingError, SpaceError
+from rl_impls.errors import (
+    AgentFileError,
+    Diverged,
+    SettingError,
+    SpaceError,
+    at_least,
+    fraction,
+)
+from rl_impls.registry import preset_for
 from rl_impls.splitmix import streams
-from rl_impls.whole_file import whole_file
 
 if TYPE_CHECKING:
-    from rl_impls.agents.training import BestCheckpoint
+    from rl_impls.agents.evaluation import BestCheckpoint
+
+Array = NDArray[Any]
+State = dict[str, Array]
+
+# Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
+# compiled batch and `stopping.*` of a checkpoint where they were given.
+_FORMAT: Final = Format(
+    what="agent",
+    version=1,
+    error=AgentFileError,
+    unwritten=", and what was there before is as it was: make room, or choose another place.",
+    remedy="name a file that an agent's save() wrote.",
+)
+_SNAPSHOT: Final = ("states", "elapsed", "chance")
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,49 +85,7 @@ class AgentSettings:
         return cls(**values)
 
 
-def at_least(least: int, **values: int) -> None:
-    for name, value in values.items():
-        if not value >= least:
-            raise SettingError(f"{name} is at least {least}, not {value}.")
-
-
-def fraction(**values: float) -> None:
-    for name, value in values.items():
-        if not 0.0 <= value <= 1.0:
-            raise SettingError(f"{name} lies between 0 and 1, not at {value}.")
-
-
-def positive(**values: float) -> None:
-    for name, value in values.items():
-        if not 0.0 < value < math.inf:
-            raise SettingError(f"{name} lies above 0, not at {value}.")
-
-
-def not_negative(**values: float) -> None:
-    for name, value in values.items():
-        if not 0.0 <= value < math.inf:
-            raise SettingError(f"{name} is 0 or more, not {value}.")
-
-
-# An end to trainings whose numbers are no longer finite, before they reach the parameters.
-
-
-def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> None:
-    """To be asked between a gradient and the step of its optimiser: what was learned is kept."""
-    for name, value in values.items():
-        if not math.isfinite(value):
-            raise Diverged(
-                f"{agent}, step {n_steps:,}: the {name} is {value}, and was kept away from the "
-                f"parameters: choose a learning rate below {rate:g}, or look for observations and "
-                "rewards that are not finite."
-            )
-
-
-# What a training loop knows of an agent, and what agents have in common.
-
-
-Array = NDArray[Any]
-State = dict[str, Array]
+Chosen = TypeVar("Chosen", bound=AgentSettings)
 
 
 class Shape(NamedTuple):
@@ -154,6 +143,8 @@ class DeepAgent(ABC):
     settings_type: ClassVar[type[AgentSettings]]
     backend: ClassVar[str] = "numpy"  # what its updates are computed with
     sees_frames: ClassVar[bool] = False
+    env: ControlBatch | None = None  # where `learn` plays: an agent made by name has its own
+    env_name: str | None = None
 
     def __init__(self, shape: Shape, seed: int | None) -> None:
         if bool(shape.frame) != self.sees_frames:
@@ -165,6 +156,21 @@ class DeepAgent(ABC):
         self.n_steps = 0
         # Streams of chance: one for actions, one for what is learned from.
         self._chance: Final = streams(seed, 2)
+
+    def _placed(
+        self, env: Shape | str, settings: Chosen | None, seed: int | None
+    ) -> tuple[Shape, Chosen | None]:
+        """Return the shape to be made for, and the settings.
+
+        A name makes the environments too, as many as the preset for them has, and chooses its
+        settings where none are given.
+        """
+        if isinstance(env, Shape):
+            return env, settings
+        preset = preset_for(self.name, env)
+        self.env_name = env
+        self.env = make_batch(env, preset.n_envs, seed=seed)
+        return shape_of(self.env), settings or cast(Chosen, preset.settings)
 
     @abstractmethod
     def act(self, obs: Observations) -> Array: ...
@@ -208,24 +214,133 @@ class DeepAgent(ABC):
     def _require_finite(self, **values: float) -> None:
         require_finite(self.name.upper(), self.n_steps, self.settings_used.learning_rate, **values)
 
+    def learn(self, n_steps: int) -> Self:
+        """Act and learn for `n_steps` steps in the agent's own environments, and return it."""
+        if self.env is None:
+            raise SettingError(
+                f"this {self.name} has no environments of its own: make it by their name, "
+                "or call train(agent, env, n_steps)."
+            )
+        train(self, self.env, n_steps)
+        return self
+
     def save(
         self,
-        path: Path,
+        path: str | Path,
         env: ControlBatch | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> None:
         """Write the agent, and a compiled batch and a checkpoint where they are given."""
-        save(path, self, env, stopping)
+        header: Header = {
+            "agent": self.name,
+            "shape": self.shape._asdict(),
+            "settings": self.settings_used.as_data(),
+            "n_steps": self.n_steps,
+        }
+        arrays = with_prefix("agent", self.state())
+        if isinstance(env, CompiledBatch):
+            snapshot = env.snapshot()
+            arrays |= {f"env.{name}": getattr(snapshot, name) for name in _SNAPSHOT}
+        if stopping is not None:
+            arrays |= with_prefix("stopping", stopping.state())
+        _FORMAT.write(Path(path), header, arrays)
 
     @classmethod
     def load(
         cls,
-        path: Path,
+        path: str | Path,
         env: ControlBatch | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> Self:
-        """The agent as it was saved; `env` and `stopping` are put where they were then."""
-        return load(cls, path, env, stopping)
+        """Return the agent as it was saved; `env` and `stopping` are put where they were then."""
+        header, arrays = _FORMAT.read(Path(path))
+        if header.get("agent") != cls.name:
+            raise AgentFileError(
+                f"{path} holds the agent {header.get('agent')!r}, not {cls.name!r}: "
+                "load it as what it is."
+            )
+        with _FORMAT.restoring(Path(path)):
+            return cls._restored(header, arrays, env, stopping)
+
+    @classmethod
+    def _restored(
+        cls,
+        header: Header,
+        arrays: State,
+        env: ControlBatch | None,
+        stopping: BestCheckpoint | None,
+    ) -> Self:
+        shape: Any = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in header["shape"].items()
+        }
+        settings = cls.settings_type.from_data(header["settings"])
+        make: Any = cls  # each agent's constructor takes settings of its own type
+        agent: Self = make(Shape(**shape), settings, seed=0)
+        agent.set_state(under("agent", arrays))
+        agent.n_steps = int(header["n_steps"])
+        if stopping is not None:
+            stopping.set_state(under("stopping", arrays))
+        snapshot = under("env", arrays)
+        if isinstance(env, CompiledBatch) and snapshot:
+            env.restore(Snapshot(*(snapshot[name] for name in _SNAPSHOT)))
+        else:
+            agent.cut()
+        agent.env = env
+        return agent
+
+
+class CountsSteps(Protocol):
+    """What counts the episodes and rewards of a loop, step by step."""
+
+    def count(self, step: Step) -> None: ...
+
+
+def train(
+    agent: Agent, env: ControlBatch, n_steps: int, *, tally: CountsSteps | None = None
+) -> int:
+    """Let the agent act and learn for `n_steps` steps of all environments together.
+
+    The batch goes on from where it stands, and steps as a whole: the last one may lead beyond
+    `n_steps`. Returns how many steps there were. What is to happen every so often is a hook of
+    `runtimes.run`.
+    """
+    at_least(1, n_steps=n_steps)
+    check_fits(agent, env)
+    start = agent.n_steps
+    goal = start + n_steps
+    obs = env.obs
+    while agent.n_steps < goal:
+        step = env.step(agent.act(obs))
+        agent.observe(step)
+        obs = step.next_obs
+        if tally is not None:
+            tally.count(step)
+    return agent.n_steps - start
+
+
+def check_fits(agent: Agent, env: ControlBatch) -> None:
+    """Refuse environments that the agent was not made for."""
+    shape = shape_of(env)
+    if agent.shape != shape:
+        raise SettingError(
+            f"the agent was made for {agent.shape}, and these environments are {shape}: "
+            "make one with shape_of(env)."
+        )
+
+
+def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> None:
+    """End a training whose numbers are no longer finite, before they reach the parameters.
+
+    Ask between a gradient and the step of its optimiser: what was learned is kept.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise Diverged(
+                f"{agent}, step {n_steps:,}: the {name} is {value}, and was kept away from the "
+                f"parameters: choose a learning rate below {rate:g}, or look for observations and "
+                "rewards that are not finite."
+            )
 
 
 def require_numbered(agent: str, shape: Shape) -> None:
@@ -273,104 +388,3 @@ def take_over(target: Array, source: Array, name: str) -> None:
             f"{name} is {source.dtype} {source.shape}, not {target.dtype} {target.shape}."
         )
     target[...] = source
-
-
-# Saved agents: a NumPy archive of their arrays, and a header of JSON.
-#
-# Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
-# compiled batch and `stopping.*` of a checkpoint (an early stopping is one) where they were given.
-
-
-VERSION: Final = 1
-REMEDY: Final = "name a file that an agent's save() wrote."
-_SNAPSHOT: Final = ("states", "elapsed", "chance")
-
-Kind = TypeVar("Kind", bound="DeepAgent")
-
-
-def save(
-    path: Path, agent: DeepAgent, env: ControlBatch | None, stopping: BestCheckpoint | None
-) -> None:
-    header = {
-        "version": VERSION,
-        "agent": agent.name,
-        "shape": agent.shape._asdict(),
-        "settings": agent.settings_used.as_data(),
-        "n_steps": agent.n_steps,
-    }
-    arrays: dict[str, Any] = {f"agent.{name}": array for name, array in agent.state().items()}
-    if isinstance(env, CompiledBatch):
-        snapshot = env.snapshot()
-        arrays |= {f"env.{name}": getattr(snapshot, name) for name in _SNAPSHOT}
-    if stopping is not None:
-        arrays |= {f"stopping.{name}": array for name, array in stopping.state().items()}
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    try:
-        with whole_file(path) as file:
-            np.savez(file, header=text, **arrays)
-    except OSError as error:
-        raise AgentFileError(
-            f"the agent cannot be written to {path} ({error.strerror}), and what was there before "
-            "is as it was: make room, or choose another place."
-        ) from error
-
-
-def load(
-    kind: type[Kind], path: Path, env: ControlBatch | None, stopping: BestCheckpoint | None
-) -> Kind:
-    header, arrays = _read(path)
-    version = header.get("version") if isinstance(header, dict) else None
-    if version != VERSION:
-        raise AgentFileError(
-            f"{path} has version {version!r}, and this release reads version {VERSION}: "
-            "load it with the release that wrote it."
-        )
-    if header.get("agent") != kind.name:
-        raise AgentFileError(
-            f"{path} holds the agent {header.get('agent')!r}, not {kind.name!r}: "
-            "load it as what it is."
-        )
-    try:
-        return _restored(kind, header, arrays, env, stopping)
-    except (KeyError, TypeError, ValueError, ImplsError) as error:
-        raise AgentFileError(f"{path} contradicts itself ({error}): {REMEDY}") from error
-
-
-def _read(path: Path) -> tuple[Any, State]:
-    try:
-        # Opened here: NumPy leaves a damaged archive's file open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            arrays = {name: archive[name] for name in archive.files}
-            return json.loads(arrays.pop("header").tobytes()), arrays
-    except FileNotFoundError as error:
-        raise AgentFileError(f"there is no saved agent at {path}: save one first.") from error
-    except (OSError, EOFError, ValueError, KeyError, TypeError, zipfile.BadZipFile) as error:
-        raise AgentFileError(f"{path} holds no saved agent, or a damaged one: {REMEDY}") from error
-
-
-def _restored(
-    kind: type[Kind],
-    header: Any,
-    arrays: State,
-    env: ControlBatch | None,
-    stopping: BestCheckpoint | None,
-) -> Kind:
-    # Imported here: that module needs this one.
-    pass
-
-    shape = dict(header["shape"])
-    for name, value in shape.items():
-        shape[name] = tuple(value) if isinstance(value, list) else value
-    settings = kind.settings_type.from_data(header["settings"])
-    make: Any = kind  # each agent's constructor takes settings of its own type
-    agent: Kind = make(Shape(**shape), settings, seed=0)
-    agent.set_state(under("agent", arrays))
-    agent.n_steps = int(header["n_steps"])
-    if stopping is not None:
-        stopping.set_state(under("stopping", arrays))
-    snapshot = under("env", arrays)
-    if isinstance(env, CompiledBatch) and snapshot:
-        env.restore(Snapshot(*(snapshot[name] for name in _SNAPSHOT)))
-    else:
-        agent.cut()
-    return agent

@@ -15,10 +15,7 @@ from rl_impls.agents.agent import (
     DeepAgent,
     Shape,
     State,
-    at_least,
-    fraction,
     in_parts,
-    positive,
     require_numbered,
     seeds_of,
     take_over,
@@ -26,13 +23,13 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import epsilon_greedy
-from rl_impls.agents.training import store
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.errors import SettingError
+from rl_impls.errors import SettingError, at_least, fraction, positive
 from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam, Optimiser, clip_by_norm
-from rl_impls.replay.layout import Transitions
+from rl_impls.replay.layout import PrioritisedTransitions, Transitions
+from rl_impls.replay.prioritised import PrioritisedReplay
 from rl_impls.replay.uniform import UniformReplay
 from rl_impls.schedules import Linear
 
@@ -76,55 +73,24 @@ def q_loss(
 
 
 @compiled
-def mean_quantiles(z: Any, q: Any) -> None:
-    """q_ij <- 1/m sum_k z[i, j m + k]: the value of an action is the mean of its quantiles."""
-    n, n_actions = q.shape
-    m = z.shape[1] // n_actions
-    for i in range(n):
-        for j in range(n_actions):
-            total = 0.0
-            for k in range(m):
-                total += z[i, j * m + k]
-            q[i, j] = total / m
-
-
-@compiled
-def quantile_huber_loss(
-    z_tm1: Any, a_tm1: Any, r_t: Any, z_t: Any, best_t: Any, terminated_t: Any,
-    discount: float, huber: float, taus: Any, losses: Any, grad: Any,
+def weighted_q_loss(
+    q_tm1: Any, a_tm1: Any, r_t: Any, q_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, weights: Any, td_errors: Any, grad: Any,
 ) -> float:  # fmt: skip
-    """Quantile regression (Dabney et al., 2018, equation 10), m quantiles an action:
-
-    L = 1/n sum_i sum_k 1/m sum_l |tau_k - [u < 0]| h(u) / huber
-    u = r_i + discount (1 - terminated_i) z_t[i, best_i, l] - z_tm1[i, a_i, k]
-
-    with h as in `q_loss` and tau_k = (k + 1/2) / m in `taus`; `losses` is room for m numbers.
-    grad <- dL/dz_tm1. The inner loop runs over k, where the sums do not wait for each other.
-    """
-    n = len(z_tm1)
-    m = len(taus)
-    number = z_tm1.dtype.type
-    zero, half, one, bound = number(0.0), number(0.5), number(1.0), number(huber)
-    scale = number(1.0 / (n * m * huber))
-    gamma = number(discount)
-    losses[:] = zero
-    grad[:] = zero
-    for i in range(n):
-        mine = z_tm1[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
-        slopes = grad[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
-        keep = zero if terminated_t[i] else gamma
-        for at in range(best_t[i] * m, (best_t[i] + 1) * m):
-            target = r_t[i] + keep * z_t[i, at]
-            for k in range(m):
-                u = target - mine[k]
-                bounded = min(max(u, -bound), bound)
-                weight = one - taus[k] if u < zero else taus[k]
-                slopes[k] -= weight * bounded * scale
-                losses[k] += weight * bounded * (u - half * bounded)
+    """Compute `q_loss` with a weight for each row, and td_errors <- the error of each before its
+    bound: L = 1/n sum_i w_i h(error_i), grad <- dL/dq_tm1."""
+    n, n_actions = q_tm1.shape
     loss = 0.0
-    for k in range(m):
-        loss += losses[k]
-    return float(loss / (n * m * huber))
+    for i in range(n):
+        follows = 0.0 if terminated_t[i] else discount * q_t[i, best_t[i]]
+        error = q_tm1[i, a_tm1[i]] - (r_t[i] + follows)
+        bounded = min(max(error, -huber), huber)
+        td_errors[i] = error
+        loss += weights[i] * bounded * (error - 0.5 * bounded)
+        for j in range(n_actions):
+            grad[i, j] = 0.0
+        grad[i, a_tm1[i]] = weights[i] * bounded / n
+    return float(loss / n)
 
 
 # Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise.
@@ -158,9 +124,17 @@ class DQNSettings(AgentSettings):
     # few large ones where episodes end: on CartPole values then grow without bound.
     huber: float = 10.0
     double: bool = True
+    # Rows are drawn by their last TD error (Schaul et al., 2016), p**priority_alpha; the weights
+    # that make up for it begin at priority_beta and are whole after beta_over steps.
+    prioritised: bool = False
+    priority_alpha: float = 0.6
+    priority_beta: float = 0.4
+    beta_over: int = 100_000
 
     def check(self) -> None:
         AgentSettings.check(self)
+        at_least(1, beta_over=self.beta_over)
+        fraction(priority_alpha=self.priority_alpha, priority_beta=self.priority_beta)
         at_least(1, buffer=self.buffer, batch=self.batch, learning_starts=self.learning_starts)
         at_least(1, update_every=self.update_every, target_every=self.target_every)
         at_least(1, n_updates=self.n_updates, epsilon_over=self.epsilon_over)
@@ -196,10 +170,12 @@ class DQN(DeepAgent):
 
     name: ClassVar[str] = "dqn"
     settings_type: ClassVar[type[AgentSettings]] = DQNSettings
+    can_prioritise: ClassVar[bool] = True  # its loss takes weights, and tells the TD errors
 
     def __init__(
-        self, shape: Shape, settings: DQNSettings | None = None, *, seed: int | None = None
+        self, env: Shape | str, settings: DQNSettings | None = None, *, seed: int | None = None
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_numbered(self.name.upper(), shape)
         super().__init__(shape, seed)
         self.settings: Final = settings or self._default_settings()
@@ -210,8 +186,9 @@ class DQN(DeepAgent):
         sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
         self.net: Final = MLP(sizes, max_batch=room, seed=net_seed)
         self.target: Final = MLP(sizes, max_batch=room, seed=net_seed)
-        self.replay: Final = UniformReplay(
-            self.settings.buffer, shape.obs_size, batch_size=self.settings.batch, seed=replay_seed
+        self.replay: Final = self._make_replay(replay_seed)
+        self._beta: Final = Linear(
+            self.settings.priority_beta, 1.0, self.settings.beta_over, "step"
         )
         self._adam: Final = self._optimiser()
         self._epsilon: Final = Linear(
@@ -224,6 +201,21 @@ class DQN(DeepAgent):
 
     def _default_settings(self) -> DQNSettings:
         return DQNSettings()
+
+    def _make_replay(self, seed: int) -> UniformReplay | PrioritisedReplay:
+        settings, obs_size = self.settings, self.shape.obs_size
+        if not settings.prioritised:
+            return UniformReplay(settings.buffer, obs_size, batch_size=settings.batch, seed=seed)
+        if not self.can_prioritise:
+            raise SettingError(
+                f"prioritised replay is for dqn on numpy, and not for {self.name} on "
+                f"{self.backend}: leave it out."
+            )
+        self._td_errors = np.zeros(settings.batch, np.float32)
+        return PrioritisedReplay(
+            settings.buffer, obs_size, batch_size=settings.batch, seed=seed,
+            alpha=settings.priority_alpha, beta=settings.priority_beta,
+        )  # fmt: skip
 
     def _n_outputs(self) -> int:
         return self.shape.n_actions
@@ -268,7 +260,7 @@ class DQN(DeepAgent):
         return in_parts(obs, self.net.max_batch, lambda part: self.values(part).argmax(axis=1))
 
     def observe(self, step: Step) -> None:
-        store(self.replay, step, self._actions)
+        self.replay.add_step(step, self._actions)
         self.advance(self.shape.n_envs)
 
     def advance(self, n: int) -> None:
@@ -285,7 +277,14 @@ class DQN(DeepAgent):
 
     def update(self) -> None:
         """One step of the optimiser, by a batch from the replay."""
-        self._batch = self.replay.sample()
+        replay = self.replay
+        if isinstance(replay, PrioritisedReplay):
+            replay.beta = self._beta.at(self.n_steps)
+            self._batch = drawn = replay.sample()
+            self._improve(drawn)
+            replay.update(drawn.indices, self._td_errors)
+            return
+        self._batch = replay.sample()
         self._improve(self._batch)
 
     def rehearse(self) -> None:
@@ -307,6 +306,12 @@ class DQN(DeepAgent):
         """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
         q_t = self.target.forward(batch.obs_t)
         argmax_rows(self.net.forward(batch.obs_t) if self.settings.double else q_t, self._best)
+        if isinstance(batch, PrioritisedTransitions):
+            return weighted_q_loss(
+                self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
+                batch.terminated_t, self.settings.discount, self.settings.huber, batch.weights,
+                self._td_errors, self._grad,
+            )  # fmt: skip
         return q_loss(
             self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
             batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,
@@ -366,6 +371,8 @@ class PixelSettings(DQNSettings):
 
     def check(self) -> None:
         DQNSettings.check(self)
+        if self.prioritised:
+            raise SettingError("frames are not drawn by priority: leave prioritised out.")
         at_least(1, accumulate=self.accumulate, stack=self.stack)
         at_least(2, learning_starts=self.learning_starts)  # a transition has two frames
         if len(self.hidden) != 1:

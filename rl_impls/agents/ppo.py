@@ -16,11 +16,7 @@ from rl_impls.agents.agent import (
     DeepAgent,
     Shape,
     State,
-    at_least,
-    fraction,
     in_parts,
-    not_negative,
-    positive,
     require_numbered,
     seeds_of,
     take_over,
@@ -39,7 +35,7 @@ from rl_impls.agents.rollout import (
     value_loss,
 )
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.errors import SettingError
+from rl_impls.errors import SettingError, at_least, fraction, not_negative, positive
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam, Optimiser, norm_of
 from rl_impls.schedules import Constant, Linear, Rate
@@ -141,12 +137,13 @@ class PPO(DeepAgent):
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,
         peers: Peers = ALONE,
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_numbered("PPO", shape)
         self.settings: Final = settings or PPOSettings()
         if self.settings.horizon % shape.n_envs:
@@ -220,11 +217,11 @@ class PPO(DeepAgent):
         rollout.t += 1
         self.n_steps += self.shape.n_envs
         if rollout.t == rollout.n_steps:
-            self.learn(step.next_obs)
+            self.learn_round(step.next_obs)
             rollout.t = 0
 
-    def learn(self, next_obs: Observations) -> None:
-        """A round of updates from the whole rollout, which `next_obs` follows."""
+    def learn_round(self, next_obs: Observations) -> None:
+        """Make a round of updates from the whole rollout, which `next_obs` follows."""
         self._judge_rollout(next_obs)
         self._improve()
 
@@ -253,7 +250,7 @@ class PPO(DeepAgent):
         return self._rollout.t * self.shape.n_envs
 
     def rehearse(self) -> None:
-        self.learn(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
+        self.learn_round(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
 
     def _judge_rollout(self, next_obs: Observations) -> None:
         rollout, room = self._rollout, self.critic.max_batch

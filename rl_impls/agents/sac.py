@@ -15,10 +15,7 @@ from rl_impls.agents.agent import (
     DeepAgent,
     Shape,
     State,
-    at_least,
-    fraction,
     in_parts,
-    positive,
     require_continuous,
     seeds_of,
     take_over,
@@ -26,8 +23,8 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import standard_normal, uniform_between
-from rl_impls.agents.training import store
 from rl_impls.envs.control.step import Observations, Step
+from rl_impls.errors import at_least, fraction, positive
 from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam, Polyak, norm_of
@@ -162,8 +159,9 @@ class SAC(DeepAgent):
     settings_type: ClassVar[type[AgentSettings]] = SACSettings
 
     def __init__(
-        self, shape: Shape, settings: SACSettings | None = None, *, seed: int | None = None
+        self, env: Shape | str, settings: SACSettings | None = None, *, seed: int | None = None
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_continuous("SAC", shape)
         super().__init__(shape, seed)
         self.settings: Final = settings or SACSettings()
@@ -249,7 +247,7 @@ class SAC(DeepAgent):
         return stretched
 
     def observe(self, step: Step) -> None:
-        store(self.replay, step, self._squashed)
+        self.replay.add_step(step, self._squashed)
         self.n_steps += self.shape.n_envs
         if self.n_steps >= self.settings.learning_starts:
             for _ in range(self.settings.n_updates * self.shape.n_envs):

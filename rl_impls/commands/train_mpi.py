@@ -5,18 +5,18 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rl_impls import registry
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, Result, publish, speed_of
-from rl_impls.commands.train_table import outcome, play
+from rl_impls.commands.result import MpiDetails, Outcome, Result, Speed, publish
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.monitor import ProgressBar
-from rl_impls.runtimes import Hook, Progress
+from rl_impls.runtimes import Facts, Hook, Progress
 from rl_impls.runtimes import run as train_in_legs
 from rl_impls.runtimes.mpi.messages import DEFAULT
 from rl_impls.runtimes.mpi.runtime import MpiRuntime, Ranks
@@ -33,7 +33,7 @@ def run(arguments: Namespace) -> None:
     require_numba("training over MPI", otherwise="choose --runtime serial")
     comm = world()
     with ending_together(comm), deaths_named():
-        if arguments.agent not in accepts.DEEP:
+        if arguments.agent not in registry.AGENTS:
             _train(arguments, comm)
             return
         from rl_impls.commands import train_mpi_agent  # it compiles what tables do without
@@ -56,20 +56,21 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
         learner.set_progress(saved.n_steps, saved.n_episodes)
     runtime = _runtime(arguments, learner, env, comm)
     progress = run_shown(arguments, runtime, n_before)
-    told = told_by(runtime, n_before)
+    told = told_by(runtime, n_before, arguments.compression)
 
-    def result() -> MpiResult:
+    def result() -> Result:
         if arguments.save is not None and learner.n_steps > 0:
             learner.save(arguments.save)
-        return MpiResult(
+        return Result(
             env=arguments.env,
             agent=arguments.agent,
             backend=None,
             seed=arguments.seed,
-            **speed_of(progress),
-            **outcome(arguments.env, play(learner, make_env)),
-            compression=arguments.compression,
-            **told,
+            speed=Speed.of(progress),
+            outcome=Outcome.of_table(arguments.env, learner, make_env),
+            peak_rss_bytes=told.peak_rss_bytes,
+            facts=told.facts,
+            details=told.details,
         )
 
     tell(runtime, result, arguments.json)
@@ -90,26 +91,46 @@ def _runtime(
     from rl_impls.runtimes.mpi.asynchronous import MpiAsyncRuntime
     from rl_impls.runtimes.mpi.runtime import Checkpoint
     from rl_impls.runtimes.mpi.sync import MpiSyncRuntime
+    from rl_impls.runtimes.parallel import STEPS_PER_SYNC_COMPILED
 
     checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
-    how: dict[str, Any] = {"threads": arguments.threads, "checkpoint": checkpoint}
-    if arguments.steps_per_sync is not None:
-        how["steps_per_sync"] = arguments.steps_per_sync
     if arguments.runtime == "mpi-async":
-        return MpiAsyncRuntime(learner, env, comm, **how)
-    return MpiSyncRuntime(learner, env, comm, compression=arguments.compression, **how)
+        return MpiAsyncRuntime(
+            learner, env, comm, threads=arguments.threads, checkpoint=checkpoint,
+            steps_per_sync=arguments.steps_per_sync or STEPS_PER_SYNC_COMPILED,
+        )  # fmt: skip
+    return MpiSyncRuntime(
+        learner, env, comm, threads=arguments.threads, checkpoint=checkpoint,
+        steps_per_sync=arguments.steps_per_sync, compression=arguments.compression,
+    )  # fmt: skip
 
 
-def told_by(runtime: MpiRuntime, n_before: int) -> dict[str, Any]:
-    """The fields of the result that all ranks know together; the runtime is closed then."""
-    told = {
-        "peak_rss_bytes": runtime.peak_rss_bytes(),
-        **asdict(runtime.facts),
-        "ranks": runtime.facts.processes,
-        "ranks_lost": runtime.facts.processes - runtime.comm.Get_size(),
-        "resumed_steps": n_before,
-        **asdict(runtime.traffic()),
-    }
+@dataclass(frozen=True, slots=True)
+class ToldByRanks:
+    """The parts of a result that all ranks know together."""
+
+    peak_rss_bytes: int
+    facts: Facts
+    details: MpiDetails
+
+
+def told_by(runtime: MpiRuntime, n_before: int, compression: str | None = None) -> ToldByRanks:
+    """Ask all ranks, and close the runtime."""
+    facts, traffic = runtime.facts, runtime.traffic()
+    told = ToldByRanks(
+        runtime.peak_rss_bytes(),
+        facts,
+        MpiDetails(
+            ranks=facts.processes,
+            ranks_lost=facts.processes - runtime.comm.Get_size(),
+            resumed_steps=n_before,
+            compression=compression,
+            syncs=traffic.syncs,
+            bytes_sent=traffic.bytes_sent,
+            sync_seconds=traffic.sync_seconds,
+            sync_period=traffic.sync_period,
+        ),
+    )
     runtime.close()
     return told
 

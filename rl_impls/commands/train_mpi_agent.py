@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_impls.agents.agent import DeepAgent, shape_of
-from rl_impls.agents.dqn import DQN
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO
-from rl_impls.agents.training import BestCheckpoint
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, speed_of
+from rl_impls.commands.result import Result, Speed
 from rl_impls.commands.train_agent import N_VALIDATIONS, mean_return, outcome, validating
 from rl_impls.commands.train_mpi import rank_seed, run_shown, tell, told_by
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
-from rl_impls.registry import AGENTS, make_agent, preset_for
+from rl_impls.registry import agent_type, make_agent, preset_for
 from rl_impls.runtimes import Every, Hook, Progress
 from rl_impls.runtimes.deep import Validate
 from rl_impls.runtimes.mpi.central import MpiCentralRuntime
@@ -52,26 +52,29 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
     n_envs, n_own = _n_envs(arguments, comm.Get_size())
     env = make_batch(arguments.env, n_own, seed=seed, **limit)
     settings = preset_for(arguments.agent, arguments.env).settings
+    if isinstance(settings, DQNSettings):
+        settings = replace(settings, prioritised=arguments.prioritised)
     shape = shape_of(env)._replace(n_envs=n_envs)
     runtime = _runtime(arguments, saved or make_agent(shape, settings, seed=seed), env, comm)
     progress = _run(arguments, runtime, n_before, best)
     told = told_by(runtime, n_before)
 
-    def result() -> MpiResult:
+    def result() -> Result:
         agent = runtime.agent
         best.judge(agent)
         for path in {arguments.save, arguments.checkpoint} - {None}:
             agent.save(path, None, best)
         best.restore_best(agent)
-        return MpiResult(
+        return Result(
             env=arguments.env,
             agent=arguments.agent,
             backend=agent.backend,
             seed=arguments.seed,
-            **speed_of(progress),
-            **outcome(play, agent),
-            compression=None,
-            **told,
+            speed=Speed.of(progress),
+            outcome=outcome(play, agent),
+            peak_rss_bytes=told.peak_rss_bytes,
+            facts=told.facts,
+            details=told.details,
         )
 
     tell(runtime, result, arguments.json)
@@ -80,7 +83,7 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
 def _saved(arguments: Namespace, best: BestCheckpoint) -> DeepAgent | None:
     if not arguments.resume:
         return None
-    return AGENTS[arguments.agent].load(arguments.checkpoint, None, best)
+    return agent_type(arguments.agent).load(arguments.checkpoint, None, best)
 
 
 def _n_envs(arguments: Namespace, n_ranks: int) -> tuple[int, int]:

@@ -28,6 +28,7 @@ Actions = NDArray[np.int64]
 Draws = NDArray[np.uint32]
 Rewards = NDArray[np.float32]
 Flags = NDArray[np.bool_]
+Info = dict[str, Any]  # what Gymnasium lets an environment tell beside its observation
 
 
 class Model(Protocol):
@@ -81,9 +82,7 @@ class ModelEnv(gymnasium.Env[np.int64, np.int64]):
         # Python's generator: a draw costs a tenth of what NumPy asks for a single number.
         self.chance = random.Random()
 
-    def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Any, dict[str, Any]]:
+    def reset(self, *, seed: int | None = None, options: Info | None = None) -> tuple[Any, Info]:
         super().reset(seed=seed)
         if seed is not None:
             self.chance.seed(seed)
@@ -91,7 +90,7 @@ class ModelEnv(gymnasium.Env[np.int64, np.int64]):
         self.running = True
         return self.state, self._info()
 
-    def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Any, float, bool, bool, Info]:
         state, reward, terminated = self.play(action)
         return state, reward, terminated, False, self._info()
 
@@ -107,7 +106,7 @@ class ModelEnv(gymnasium.Env[np.int64, np.int64]):
         self.running = not terminated
         return self.state, reward, terminated
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         return {"action_mask": self.model.masks[self.state].astype(np.int8)}
 
     def place(self, state: int, *, running: bool) -> None:
@@ -240,15 +239,15 @@ class ModelVectorEnv(VectorEnv[States, Actions, Any]):
         self._masks = model.masks.astype(np.int8)
 
     def reset(
-        self, *, seed: int | list[int | None] | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[States, dict[str, Any]]:
+        self, *, seed: int | list[int | None] | None = None, options: Info | None = None
+    ) -> tuple[States, Info]:
         if isinstance(seed, list):
             raise SettingError("a batch has one stream of chance: give one seed, not a list.")
         super().reset(seed=seed)
         states = self.batch.reset(seed=seed).copy()
         return states, {"action_mask": self._masks[states]}
 
-    def step(self, actions: Actions) -> tuple[States, Rewards, Flags, Flags, dict[str, Any]]:
+    def step(self, actions: Actions) -> tuple[States, Rewards, Flags, Flags, Info]:
         actions = np.asarray(actions, np.int64)
         illegal = np.flatnonzero(~self.batch.model.masks[self.batch.states, actions])
         step = (
@@ -257,7 +256,7 @@ class ModelVectorEnv(VectorEnv[States, Actions, Any]):
             else (self.batch.step(actions))
         )
         states = self.batch.states.copy()
-        info: dict[str, Any] = {"action_mask": self._masks[states]}
+        info: Info = {"action_mask": self._masks[states]}
         if step.n_episodes:
             info |= {"final_obs": step.s_t.copy(), "_final_obs": step.terminated.copy()}
         truncated = np.zeros(self.num_envs, np.bool_)

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 
-from rl_impls.envs.model import Model, ModelEnv
+from rl_impls.envs.model import Info, Model, ModelEnv
 from rl_impls.errors import SpaceError
 
 Legal = tuple[int, ...] | None  # the actions that may be taken; None where all may
@@ -73,7 +73,7 @@ class TabularEnv:
         assert isinstance(self._env, ModelEnv), "only asked for where there is a model"
         return self._env
 
-    def _legal_in(self, info: dict[str, Any]) -> Legal:
+    def _legal_in(self, info: Info) -> Legal:
         mask = info.get("action_mask")
         if mask is None:
             return None

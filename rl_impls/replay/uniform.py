@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +12,9 @@ from rl_impls.errors import SettingError
 from rl_impls.replay import fastest
 from rl_impls.replay.layout import Transitions, rows_and_fields
 from rl_impls.splitmix import streams
+
+if TYPE_CHECKING:
+    from rl_impls.envs.control.step import Step
 
 State = dict[str, NDArray[Any]]
 
@@ -76,6 +79,14 @@ class Ring:
         begin = (self.n_added + skip) % self.capacity
         self._ops.put(self._ring, begin, skip, *columns)
         self.n_added += len(new)
+
+    def add_step(self, step: Step, a_tm1: NDArray[Any]) -> None:
+        """Store a step of a batch of environments, each row with where it led, `obs_t`: a truncated
+        episode has a value there."""
+        if len(a_tm1) == 1:  # without a look at each array, which costs more than one row
+            self.add(step.obs_tm1[0], a_tm1[0], step.r_t[0], step.obs_t[0], step.terminated[0])
+            return
+        self.add_batch(Transitions(step.obs_tm1, a_tm1, step.r_t, step.obs_t, step.terminated))
 
     def state(self) -> State:
         """All it holds, and where its chance stands, as plain arrays."""

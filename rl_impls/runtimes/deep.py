@@ -9,8 +9,8 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from rl_impls.agents.agent import Agent, DeepAgent
-from rl_impls.agents.training import BestCheckpoint, check_fits, train
+from rl_impls.agents.agent import DeepAgent, check_fits, train
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.envs.control.compiled import CompiledBatch
 from rl_impls.envs.control.step import Buffers, ControlBatch, Step
 from rl_impls.jit import compiled
@@ -41,11 +41,11 @@ class DeepRuntime:
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
-        start, tally = self.agent.n_steps, Tally()
+        start, tally = self.agent.n_steps, EpisodeTally()
         in_pieces(
             n_steps,
             lambda: self.agent.n_steps - start,
-            lambda n: train(self.agent, self._env, n, hooks=[tally]),
+            lambda n: train(self.agent, self._env, n, tally=tally),
             tick,
         )
         return Training(self.agent.n_steps - start, tally.episodes, tally.reward_sum)
@@ -65,15 +65,14 @@ def in_pieces(
             tick(n_made())
 
 
-class Tally:
-    """A hook of `train` that counts episodes and adds rewards up."""
+class EpisodeTally:
+    """Counts the episodes of a loop and adds its rewards up."""
 
     def __init__(self) -> None:
         self._totals: Final = np.zeros(2)
 
-    def __call__(self, agent: Agent, step: Step) -> bool:
+    def count(self, step: Step) -> None:
         add_step(step.r_t, step.terminated, step.truncated, self._totals)
-        return False
 
     @property
     def episodes(self) -> int:
@@ -101,14 +100,17 @@ class HasAgent(Protocol):
 
 
 class Validate:
-    """A hook, of `run` or of a pipeline's learner: the best agent so far is kept."""
+    """A hook that keeps the best agent so far, and ends the training when patience does."""
 
     def __init__(self, every: Every, checkpoint: BestCheckpoint) -> None:
         self.every: Final = every
         self._checkpoint: Final = checkpoint
 
-    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
+    def __call__(self, progress: Progress, runtime: HasAgent) -> bool:
         self._checkpoint.judge(runtime.agent)
+        if self._checkpoint.is_over:
+            self._checkpoint.restore_best(runtime.agent)
+        return self._checkpoint.is_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,8 +123,9 @@ class Save:
     env: ControlBatch | None  # that of the training, where there is only one
     checkpoint: BestCheckpoint
 
-    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
+    def __call__(self, progress: Progress, runtime: HasAgent) -> bool:
         runtime.agent.save(self.path, self.env, self.checkpoint)
+        return False
 
 
 def compile_for(agent: DeepAgent, env: ControlBatch) -> None:

@@ -104,12 +104,12 @@ class Every:
 
 
 class Hook(Protocol[Seen]):
-    """Something done between legs."""
+    """Something done every so often, between legs; one that returns True ends the training."""
 
     @property
     def every(self) -> Every: ...
 
-    def __call__(self, progress: Progress, runtime: Seen) -> None: ...
+    def __call__(self, progress: Progress, runtime: Seen) -> bool | None: ...
 
 
 def run(
@@ -120,7 +120,10 @@ def run(
     tick: Tick | None = None,
     clock: Callable[[], float] = time.perf_counter,
 ) -> Progress:
-    """Train for `n_steps` steps; call each hook when it is due, on the spot."""
+    """Train for `n_steps` steps; call each hook when it is due, on the spot.
+
+    It may end earlier, where a hook returns True.
+    """
     check_count("steps", n_steps)
     progress = Progress(Training(0, 0, 0.0), 0.0)
     while (left := n_steps - progress.done.steps) > 0:
@@ -129,10 +132,17 @@ def run(
         begin = clock()
         trained = runtime.train(leg, _from(before.steps, tick))
         progress = Progress(before + trained, progress.seconds + clock() - begin)
-        for hook in hooks:
-            if hook.every.is_due(before, progress.done):
-                hook(progress, runtime)
+        if call_due(hooks, before, progress, runtime):
+            break
     return progress
+
+
+def call_due(
+    hooks: Sequence[Hook[Seen]], before: Training, progress: Progress, runtime: Seen
+) -> bool:
+    """Call the hooks that are due, whatever another one decides; return whether one ends it all."""
+    due = [hook for hook in hooks if hook.every.is_due(before, progress.done)]
+    return True in [hook(progress, runtime) for hook in due]
 
 
 def _from(n_before: int, tick: Tick | None) -> Tick | None:

@@ -229,7 +229,7 @@ class ArrayReplica:
     number of visits estimated from a part of the steps."""
 
     def __init__(self, learner: CompiledQLearning, board: Board) -> None:
-        from rl_impls.runtimes.merge_kernel import merge_table
+        from rl_impls.tabular.kernels import merge_table
 
         self._merge_table: Final = merge_table
         self._learner: Final = learner

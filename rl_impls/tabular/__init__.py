@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from rl_impls import registry
 from rl_impls.schedules import Constant, Exponential, Linear
 from rl_impls.tabular.arrays import (
     BatchQLearning,
@@ -15,17 +16,7 @@ from rl_impls.tabular.lists import ListQLearning, SparseQLearning
 from rl_impls.tabular.optimal import OptimalQLearning
 
 LEARNERS: Final[dict[str, type[QLearner]]] = {
-    learner.name: learner
-    for learner in (
-        ListQLearning,
-        NumpyQLearning,
-        OptimalQLearning,
-        BatchQLearning,
-        MemoryOptimizedQLearning,
-        SparseQLearning,
-        GPUQLearning,
-        CompiledQLearning,
-    )
+    name: registry.learner_type(name) for name in registry.LEARNERS
 }
 
 __all__ = [

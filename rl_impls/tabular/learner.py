@@ -1,24 +1,29 @@
-"""The hyper-parameters of a learner."""
+"""What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
+
+    q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
+
+The maximum runs over the legal actions of `s_t`; after a terminated transition, and where nothing
+is legal, there is no future and it is 0. Only `terminated` cuts it: a truncated episode was cut by
+the clock, and its last transition bootstraps like any other.
+"""
 
 from __future__ import annotations
 
-import json
 import random
-import zipfile
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, BinaryIO, ClassVar, Final, Self, TypeVar
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.archive import Format
 from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import Legal, TabularEnv
-from rl_impls.errors import ImplsError, SettingError, TableFileError
+from rl_impls.errors import SettingError, TableFileError
 from rl_impls.schedules import Constant, Exponential, Linear, Schedule
 from rl_impls.tabular import training
 from rl_impls.tabular.training import Training, Transitions, Visits
-from rl_impls.whole_file import whole_file
 
 _KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
 
@@ -65,79 +70,15 @@ def _schedule_from_data(data: dict[str, Any]) -> Schedule:
     return _KINDS[arguments.pop("kind")](**arguments)
 
 
-# Saved learners: a NumPy archive of the rows that hold something, and a header of JSON.
-#
 # Version 1: header {version, learner, n_states, n_actions, n_steps, n_episodes, settings, chance},
-# arrays `states` and `rows`.
-
-
-VERSION: Final = 1
-
-Learner = TypeVar("Learner", bound="QLearner")
-
-
-def save(learner: QLearner, path: Path) -> None:
-    try:
-        with whole_file(path) as file:
-            _write(learner, file)
-    except OSError as error:
-        raise TableFileError(
-            f"the table cannot be written to {path} ({error.strerror}): choose another place."
-        ) from error
-
-
-def load(kind: type[Learner], path: Path) -> Learner:
-    try:
-        # Opened here: NumPy leaves a damaged archive's file open.
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            header = json.loads(archive["header"].tobytes())
-            states, rows = archive["states"], archive["rows"]
-    except FileNotFoundError as error:
-        raise TableFileError(f"there is no saved table at {path}: save one first.") from error
-    except (OSError, EOFError, ValueError, KeyError, zipfile.BadZipFile) as error:
-        raise TableFileError(f"{path} holds no saved table, or a damaged one: {REMEDY}") from error
-    return _restored(kind, path, header, states, rows)
-
-
-REMEDY: Final = "name a file that a learner's save() wrote."
-
-
-def _write(learner: QLearner, file: BinaryIO) -> None:
-    learner.flush()
-    states, rows = learner.rows()
-    header = {
-        "version": VERSION,
-        "learner": learner.name,
-        "n_states": learner.n_states,
-        "n_actions": learner.n_actions,
-        "n_steps": learner.n_steps,
-        "n_episodes": learner.n_episodes,
-        "settings": learner.settings.as_data(),
-        "chance": learner.chance_state(),
-    }
-    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
-    np.savez(file, header=text, states=states, rows=rows)
-
-
-def _restored(kind: type[Learner], path: Path, header: Any, states: Any, rows: Any) -> Learner:
-    version = header.get("version") if isinstance(header, dict) else None
-    if version != VERSION:
-        raise TableFileError(
-            f"{path} has version {version!r}, and this release reads version {VERSION}: "
-            "load it with the release that wrote it."
-        )
-    try:
-        n_states, n_actions = header["n_states"], header["n_actions"]
-        settings = Settings.from_data(header["settings"])
-        learner = kind(n_states, n_actions, settings=settings)
-        _check_rows(n_states, n_actions, states, rows)
-        learner.set_rows(states, rows)
-        learner.set_progress(header["n_steps"], header["n_episodes"])
-        if header["learner"] == kind.name:
-            learner.set_chance_state(header["chance"])
-    except (KeyError, TypeError, ValueError, ImplsError) as error:
-        raise TableFileError(f"{path} contradicts itself ({error}): {REMEDY}") from error
-    return learner
+# arrays `states` and `rows`, of the states whose row holds something.
+_FORMAT: Final = Format(
+    what="table",
+    version=1,
+    error=TableFileError,
+    unwritten=": choose another place.",
+    remedy="name a file that a learner's save() wrote.",
+)
 
 
 def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
@@ -147,15 +88,6 @@ def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
         raise ValueError(f"states beyond the {n_states} of its table")
     if not np.isfinite(rows).all():
         raise ValueError("values that are not finite")
-
-
-# What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
-#
-#     q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
-#
-# The maximum runs over the legal actions of `s_t`; after a terminated transition, and where nothing
-# is legal, there is no future and it is 0. Only `terminated` cuts it: a truncated episode was cut
-# by the clock, and its last transition bootstraps like any other.
 
 
 DEFAULTS: Final = Settings()
@@ -295,12 +227,33 @@ class QLearner:
 
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the file is whole or not there."""
-        save(self, Path(path))
+        self.flush()
+        states, rows = self.rows()
+        header = {
+            "learner": self.name,
+            "n_states": self.n_states,
+            "n_actions": self.n_actions,
+            "n_steps": self.n_steps,
+            "n_episodes": self.n_episodes,
+            "settings": self.settings.as_data(),
+            "chance": self.chance_state(),
+        }
+        _FORMAT.write(Path(path), header, {"states": states, "rows": rows})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Go on where a learner, of this kind or another, was saved."""
-        return load(cls, Path(path))
+        header, arrays = _FORMAT.read(Path(path))
+        with _FORMAT.restoring(Path(path)):
+            n_states, n_actions = header["n_states"], header["n_actions"]
+            settings = Settings.from_data(header["settings"])
+            learner = cls(n_states, n_actions, settings=settings)
+            _check_rows(n_states, n_actions, arrays["states"], arrays["rows"])
+            learner.set_rows(arrays["states"], arrays["rows"])
+            learner.set_progress(header["n_steps"], header["n_episodes"])
+            if header["learner"] == cls.name:
+                learner.set_chance_state(header["chance"])
+        return learner
 
     def chance_state(self) -> Any:
         """The state of the random numbers, as JSON can hold it."""

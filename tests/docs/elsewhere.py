@@ -35,7 +35,7 @@ JOBS = "tests/docs/test_scale_jobs.py"
 SHOWN = f"{JOBS}::test_a_table_of_the_page_is_what_the_command_prints"
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
 COMPARED_PRESETS = (
-    "tests/rl_impls/runtimes/actor_learner/test_train.py::"
+    "tests/evidence/figures/test_first_pipeline.py::"
     "test_presets_do_the_same_work_and_the_figures_of_both_are_told"
 )
 

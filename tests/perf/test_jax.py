@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
-from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 
 jax = pytest.importorskip("jax", reason="jax is not installed: pip install 'pytest-rlperf[jax]'")

@@ -82,22 +82,23 @@ class JaxDQN(DQN):
     """
 
     backend: ClassVar[str] = "jax"
+    can_prioritise: ClassVar[bool] = False
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: DQNSettings | None = None,
         *,
         seed: int | None = None,
         remat: bool = False,
         precompiled: bool = False,
     ) -> None:
-        super().__init__(shape, settings, seed=seed)
+        super().__init__(env, settings, seed=seed)
         spec = NetworkSpec.of(self.net, remat=remat)
         self._step = compiled_update(spec, self.settings)
         self.compile_s = 0.0
         if precompiled:
-            dummies = Transitions.zeros(self.settings.batch, shape.obs_size)
+            dummies = Transitions.zeros(self.settings.batch, self.shape.obs_size)
             made = precompile(self._step, *self._inputs(dummies))
             self._step, self.compile_s = made.function, made.seconds
 
@@ -232,14 +233,14 @@ class JaxPPO(PPO):
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,
         remat: bool = False,
         precompiled: bool = False,
     ) -> None:
-        super().__init__(shape, settings, seed=seed)
+        super().__init__(env, settings, seed=seed)
         actor, critic = (NetworkSpec.of(net, remat=remat) for net in (self.actor, self.critic))
         self._round = compiled_round((actor, critic), self.settings)
         self.compile_s = 0.0

@@ -130,10 +130,11 @@ class TorchDQN(DQN):
     """A loss that is not finite is noticed after the step that it made."""
 
     backend: ClassVar[str] = "torch"
+    can_prioritise: ClassVar[bool] = False
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: DQNSettings | None = None,
         *,
         seed: int | None = None,
@@ -141,7 +142,7 @@ class TorchDQN(DQN):
     ) -> None:
         self._computing: Final = computing or Computing()
         self._device: Final = self._computing.place
-        super().__init__(shape, settings, seed=seed)
+        super().__init__(env, settings, seed=seed)
         loss = partial(
             q_loss,
             self._there,
@@ -195,7 +196,7 @@ class TorchPPO(PPO):
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,
@@ -203,7 +204,7 @@ class TorchPPO(PPO):
     ) -> None:
         self._computing: Final = computing or Computing()
         self._device: Final = self._computing.place
-        super().__init__(shape, settings, seed=seed)
+        super().__init__(env, settings, seed=seed)
         self._loss: Final = self._computing.ready(self._losses)
         adams = [each for each in self._optimisers if isinstance(each, FlatAdam)]
         self._descent: Final = Descent(adams, self._computing, max_norm=self.settings.max_norm)

@@ -155,12 +155,13 @@ class PixelDQN(DeepAgent):
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: PixelSettings | None = None,
         *,
         seed: int | None = None,
         computing: Computing | None = None,
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_numbered("DQN", shape)
         if shape.n_envs != 1:
             raise SettingError(f"frames are kept of 1 environment, and not of {shape.n_envs}.")

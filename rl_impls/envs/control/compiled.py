@@ -15,7 +15,7 @@ from rl_impls import splitmix
 from rl_impls.envs.control import cartpole, pendulum, reactor, rules, side_scroller
 from rl_impls.envs.control.rules import Control, observe_row, reset_row, step_row
 from rl_impls.envs.control.step import Buffers, Floats, Observations, Step, checked_actions
-from rl_impls.envs.model import Flags
+from rl_impls.envs.model import Flags, Info
 from rl_impls.errors import IllegalAction, SettingError
 from rl_impls.jit import compiled, inlined, version_of
 from rl_impls.splitmix import Chance, streams
@@ -243,8 +243,8 @@ class ControlEnv(gymnasium.Env[Observations, Any]):
         )
 
     def reset(
-        self, *, seed: int | None = None, options: dict[str, Any] | None = None
-    ) -> tuple[Observations, dict[str, Any]]:
+        self, *, seed: int | None = None, options: Info | None = None
+    ) -> tuple[Observations, Info]:
         super().reset(seed=seed)
         if seed is not None:
             self.chance[:] = streams(seed, 1)
@@ -252,7 +252,7 @@ class ControlEnv(gymnasium.Env[Observations, Any]):
         self.running = True
         return self._obs[0].copy(), self._info()
 
-    def step(self, action: Any) -> tuple[Observations, float, bool, bool, dict[str, Any]]:
+    def step(self, action: Any) -> tuple[Observations, float, bool, bool, Info]:
         if not self.running:
             raise IllegalAction("no episode is running: call reset() first.")
         self._take(action)
@@ -276,7 +276,7 @@ class ControlEnv(gymnasium.Env[Observations, Any]):
             )
         self._actions[0] = found
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         return {}
 
 
@@ -312,7 +312,7 @@ class ChemicalReactorEnv(ControlEnv):
             reactor.reactor(constraints=constraints, scaled=scaled), render_mode=render_mode
         )
 
-    def _info(self) -> dict[str, Any]:
+    def _info(self) -> Info:
         passed = int(self.states[0, reactor.PASSED])
         return {
             "violations": limits_named(passed),

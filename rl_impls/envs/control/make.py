@@ -9,12 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
-from rl_impls.envs.control.cartpole import cartpole
 from rl_impls.envs.control.compiled import CompiledBatch
-from rl_impls.envs.control.pendulum import pendulum
-from rl_impls.envs.control.reactor import reactor
 from rl_impls.envs.control.rules import Control
-from rl_impls.envs.control.side_scroller import side_scroller
 from rl_impls.envs.control.step import (
     Buffers,
     ControlBatch,
@@ -24,6 +20,7 @@ from rl_impls.envs.control.step import (
     checked_actions,
 )
 from rl_impls.errors import IllegalAction, SettingError, SpaceError
+from rl_impls.registry import ENVIRONMENTS, located
 
 
 class GymnasiumBatch:
@@ -121,10 +118,7 @@ def _act_bounds(space: spaces.Space[Any]) -> tuple[Floats, Floats]:
 
 
 COMPILED: Final[dict[str, Callable[..., Control]]] = {
-    "rl_impls/CartPole-v1": cartpole,
-    "rl_impls/Pendulum-v1": pendulum,
-    "ChemicalReactor-v0": reactor,
-    "rl_impls/SideScroller-v0": side_scroller,
+    name: located(entry.control) for name, entry in ENVIRONMENTS.items() if entry.control
 }
 
 

@@ -26,9 +26,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rl_impls.envs.control import REACTOR_STEPS
 from rl_impls.envs.control.rules import Control, Rules, rules_for
 from rl_impls.jit import inlined
+from rl_impls.registry import time_limit
 from rl_impls.splitmix import uniform
 
 GAS_CONSTANT: Final = 8.314462618  # J/(mol K)
@@ -182,7 +182,7 @@ def reactor(*, constraints: bool = True, scaled: bool = False) -> Control:
         state_size=N_COLUMNS,
         obs_low=low,
         obs_high=high,
-        max_steps=REACTOR_STEPS,
+        max_steps=time_limit("ChemicalReactor-v0"),
         act_low=(-1.0, -1.0),
         act_high=(1.0, 1.0),
     )

@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rl_impls.envs.control import SIDE_SCROLLER_STEPS
 from rl_impls.envs.control.rules import Control, Rules, rules_for
 from rl_impls.jit import inlined
+from rl_impls.registry import time_limit
 from rl_impls.splitmix import GAMMA, mixed, uniform
 
 SIDE: Final = 84  # of a frame
@@ -55,7 +55,7 @@ def side_scroller() -> Control:
         params=SideScroller(),
         state_size=4,
         frame=(SIDE, SIDE),
-        max_steps=SIDE_SCROLLER_STEPS,
+        max_steps=time_limit("rl_impls/SideScroller-v0"),
         n_actions=2,
     )
 

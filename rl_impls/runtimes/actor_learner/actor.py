@@ -13,9 +13,8 @@ from typing import Any, Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.agents.agent import Shape
+from rl_impls.agents.agent import Shape, check_fits
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.training import check_fits
 from rl_impls.envs.control.step import ControlBatch, Step
 from rl_impls.replay.kernels import put
 from rl_impls.replay.layout import rows_and_fields
@@ -27,7 +26,7 @@ from rl_impls.runtimes.processes import NamelessMemory, failures_told
 _EPISODES, _VERSION, _RETURNS, _PEAK_RSS_BYTES, _N_NUMBERS = range(5)
 
 
-class Tally:
+class ActorTally:
     """Pickling hands it to a process that is being started."""
 
     def __init__(self, memory: NamelessMemory | None = None) -> None:
@@ -36,7 +35,7 @@ class Tally:
         self._sums: Final = np.frombuffer(self._memory.buffer, np.float64)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Tally, (self._memory,)
+        return ActorTally, (self._memory,)
 
     def add_episodes(self, n: int, returns: float) -> None:
         self._counts[_EPISODES] += n
@@ -103,7 +102,7 @@ class Job:
     sync_interval: int
     ring: RowRing
     weights: SharedWeights
-    tally: Tally
+    tally: ActorTally
     cores: tuple[int, ...]
     threads: int
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import nullcontext
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
@@ -14,13 +13,13 @@ import numpy as np
 
 from rl_impls.agents.dqn import DQN
 from rl_impls.replay.uniform import UniformReplay
-from rl_impls.runtimes.actor_learner.actor import Tally
+from rl_impls.runtimes.actor_learner.actor import ActorTally
 from rl_impls.runtimes.actor_learner.ring import Bell, RowRing, Rows
 from rl_impls.runtimes.actor_learner.settings import PipelineSettings
 from rl_impls.runtimes.actor_learner.weights import SharedWeights
 from rl_impls.runtimes.machine import peak_rss_bytes
-from rl_impls.runtimes.processes import Member, NamelessMemory
-from rl_impls.runtimes.run import Every, Hook, Progress, Tick
+from rl_impls.runtimes.processes import Member
+from rl_impls.runtimes.run import Every, Hook, Progress, Tick, call_due
 from rl_impls.tabular.training import Training
 
 
@@ -33,15 +32,11 @@ class Collector:
         members: Sequence[Member],
         data: Bell,
         *,
-        held: NamelessMemory | None = None,
-        poll_s: float | None = None,
         until: Connection | None = None,
     ) -> None:
-        """`held` is locked while rows are moved; `until` ends a wait by having something to say."""
+        """`until` ends a wait by having something to say."""
         self._rings: Final = rings
         self._data: Final = data
-        self._held: Final = held
-        self._poll_s: Final = poll_s
         self._until: Final = [until] if until else []
         # Those that write still, by the connection over which they tell that they are done.
         self._open: Final[dict[Connection, Member]] = {member.pipe: member for member in members}
@@ -72,11 +67,7 @@ class Collector:
         # Where rows are always there, nobody sleeps, and a death has to be noticed nonetheless.
         self._hear(wait(self._watched(), 0))
         while (there := len(self)) < n and self._open:
-            if self._poll_s is None:
-                self._sleep(n - there)
-            else:
-                time.sleep(self._poll_s)
-                self._hear(wait(self._watched(), 0))
+            self._sleep(n - there)
         return len(self)
 
     def _watched(self) -> list[Connection]:
@@ -100,8 +91,7 @@ class Collector:
 
     def move_to(self, replay: UniformReplay) -> int:
         """All rows that are there now, oldest first of each ring; returns how many."""
-        with self._held.locked() if self._held else nullcontext():
-            return sum(self._move(ring, replay) for ring in self._rings)
+        return sum(self._move(ring, replay) for ring in self._rings)
 
     def _move(self, ring: RowRing, replay: UniformReplay) -> int:
         if not ring.in_place:
@@ -147,7 +137,7 @@ class Learner:
         settings: PipelineSettings,
         collector: Collector,
         weights: SharedWeights,
-        tallies: Sequence[Tally],
+        tallies: Sequence[ActorTally],
     ) -> None:
         self.agent: Final = agent
         self.settings: Final = settings
@@ -161,6 +151,8 @@ class Learner:
         self._n_published = 0
         self._processed = 0
         self._lags: Final[list[float]] = []
+        assert isinstance(agent.replay, UniformReplay)  # what rings can be moved to
+        self._replay: Final = agent.replay
         self._publish()
 
     def run(self, hooks: Sequence[Hook[Learner]] = (), tick: Tick | None = None) -> Trained:
@@ -169,7 +161,7 @@ class Learner:
         begin = time.perf_counter()
         done = self._done()
         while self._wait():
-            n = self.collector.move_to(self.agent.replay)
+            n = self.collector.move_to(self._replay)
             self._processed += n
             self.batches += 1
             self._lags.append(self.lag())
@@ -177,9 +169,8 @@ class Learner:
             before, done = done, self._done()
             if tick is not None:
                 tick(done.steps)
-            for hook in hooks:
-                if hook.every.is_due(before, done):
-                    hook(Progress(done, time.perf_counter() - begin), self)
+            if call_due(hooks, before, Progress(done, time.perf_counter() - begin), self):
+                break
         self._publish()
         return self._trained(time.perf_counter() - begin)
 

@@ -1,26 +1,24 @@
 """Training with actors in processes of their own; the learner stays in the process of the caller.
 
-An agent learns here what it would learn in `agents.training.train`: as many updates for as many
+An agent learns here what it would learn in `agents.agent.train`: as many updates for as many
 steps, its target network at the same counts. Only the rows are older, and so are the weights that
 made them: by what waits in the rings, and by the intervals of publishing and of looking.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, Final
 
-from rl_impls.agents.agent import Shape, State, at_least, seeds_of
+from rl_impls.agents.agent import Shape, State, seeds_of
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.errors import ImplsError, SettingError, WorkerDied
+from rl_impls.errors import ImplsError, SettingError, WorkerDied, at_least
 from rl_impls.replay.layout import row_type
 from rl_impls.runtimes.actor_learner import actor
-from rl_impls.runtimes.actor_learner.actor import GO, Job, MakeBatch, Tally
-from rl_impls.runtimes.actor_learner.compared import ComparedWeights
+from rl_impls.runtimes.actor_learner.actor import GO, ActorTally, Job, MakeBatch
 from rl_impls.runtimes.actor_learner.learner import (
     Collector,
     Learner,
@@ -29,7 +27,6 @@ from rl_impls.runtimes.actor_learner.learner import (
     Tell,
     Trained,
 )
-from rl_impls.runtimes.actor_learner.locked import HeldRing, LockedRing
 from rl_impls.runtimes.actor_learner.ring import Bell, RowRing
 from rl_impls.runtimes.actor_learner.settings import PipelineSettings
 from rl_impls.runtimes.actor_learner.weights import SharedWeights
@@ -37,7 +34,6 @@ from rl_impls.runtimes.machine import cap_threads, cores_for
 from rl_impls.runtimes.processes import (
     GRACE_S,
     Member,
-    NamelessMemory,
     end,
     failures_told,
     interrupts_held_back,
@@ -61,6 +57,7 @@ def train(
     limits: Limits | None = None,
     tell: Tell | None = None,
     until: Connection | None = None,
+    transport: type[Transport] | None = None,
 ) -> Trained:
     """Let actors make `n_steps` steps of all environments together, and the agent learn from them.
 
@@ -68,12 +65,13 @@ def train(
     ones may lead beyond `n_steps`. The agent has all that was learned also when a process died
     (`WorkerDied`, with its name) or Ctrl+C ended the training. Hooks are called between batches,
     `tell` gets a report every so often. What `until` has to say, if only that nobody is at its
-    other end, ends the training: EOFError.
+    other end, ends the training: EOFError. Rows and weights go through a `transport`, this one
+    unless another is to be compared with it.
     """
     at_least(1, n_steps=n_steps)
     settings = settings or PipelineSettings()
     _check(agent, settings)
-    shared = _Shared(agent, settings)
+    shared = (transport or Transport)(agent, settings)
     members: list[Member] = []
     try:
         with cap_threads(settings.threads):
@@ -82,11 +80,7 @@ def train(
                 members.extend(start(f"actor {job.number}", actor.main, job) for job in jobs)
             for member in members:
                 member.answer()  # ready
-            collector = Collector(
-                shared.rings, members, shared.data,
-                held=shared.lock if settings.lock == "batch" else None,
-                poll_s=settings.poll_s, until=until,
-            )  # fmt: skip
+            collector = shared.collector(members, until)
             learner = Learner(agent, settings, collector, shared.weights, shared.tallies)
             if tell is not None:
                 hooks = [*hooks, Reports(settings.report_every, tell, limits or Limits())]
@@ -97,26 +91,32 @@ def train(
         end(members)
 
 
-class _Shared:
-    """All memory that the processes have in common."""
+class Transport:
+    """All memory that the processes have in common: a ring an actor, the weights, the tallies."""
 
     def __init__(self, agent: DQN, settings: PipelineSettings) -> None:
         words = row_type(agent.shape.obs_size, agent.shape.act_size).itemsize // 8
         self.data: Final = Bell()
-        self.lock: Final = NamelessMemory(1)
-        make: Callable[..., RowRing] = RowRing
-        if settings.lock != "none":
-            make = partial(LockedRing if settings.lock == "copy" else HeldRing, lock=self.lock)
-        self.rings: Final = [
-            make(settings.capacity, words, when_full=settings.when_full, data=self.data)
-            for _ in range(settings.actors)
-        ]
-        kind = ComparedWeights if settings.compare else SharedWeights
-        self.weights: Final = kind(sum(array.size for array in agent.parameters()))
-        self.tallies: Final = [Tally() for _ in range(settings.actors)]
+        self.settings: Final = settings
+        self.rings: Final = [self._make_ring(words) for _ in range(settings.actors)]
+        self.weights: Final = self._make_weights(sum(array.size for array in agent.parameters()))
+        self.tallies: Final = [ActorTally() for _ in range(settings.actors)]
+
+    def _make_ring(self, words: int) -> RowRing:
+        settings = self.settings
+        return RowRing(settings.capacity, words, when_full=settings.when_full, data=self.data)
+
+    def _make_weights(self, size: int) -> SharedWeights:
+        return SharedWeights(size)
+
+    def collector(self, members: Sequence[Member], until: Connection | None) -> Collector:
+        """Make the learner's end of the rings, which these processes write to."""
+        return Collector(self.rings, members, self.data, until=until)
 
 
 def _check(agent: DQN, settings: PipelineSettings) -> None:
+    if agent.settings.prioritised:
+        raise SettingError("actors fill a uniform replay: leave prioritised out, or train alone.")
     if settings.stage_rows + agent.shape.n_envs > settings.capacity:
         raise SettingError(
             f"a ring of {settings.capacity} rows is too small for the {settings.stage_rows} that "
@@ -129,7 +129,7 @@ def _jobs(
     make_env: MakeBatch,
     n_steps: int,
     settings: PipelineSettings,
-    shared: _Shared,
+    shared: Transport,
     seed: int | None,
 ) -> list[Job]:
     n = settings.actors
@@ -295,7 +295,7 @@ class _Ended:
 
     trained: Trained | None  # None: it ended early
     reason: str
-    state: Mapping[str, Any]
+    state: State
     n_steps: int
 
 

@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.merge_kernel import merge_table
 from rl_impls.runtimes.mpi.runtime import (
     NOTHING_DONE,
     Checkpoint,
@@ -33,6 +32,7 @@ from rl_impls.runtimes.parallel import STEPS_PER_SYNC_COMPILED
 from rl_impls.runtimes.run import Tick
 from rl_impls.runtimes.shared_table import COMPILED_STEPS_PER_VISIT, next_piece
 from rl_impls.tabular import CompiledQLearning
+from rl_impls.tabular.kernels import merge_table
 from rl_impls.tabular.training import Training, check_count, check_fit
 
 if TYPE_CHECKING:

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.agents.agent import Array
+from rl_impls.agents.agent import Array, check_fits, train
 from rl_impls.agents.dqn import DQN
-from rl_impls.agents.training import check_fits, store, train
 from rl_impls.envs.control.step import ControlBatch, Floats, Observations, Step
-from rl_impls.runtimes.deep import Tally, compile_for, in_pieces
+from rl_impls.runtimes.deep import EpisodeTally, compile_for, in_pieces
 from rl_impls.runtimes.mpi.messages import lost
 from rl_impls.runtimes.mpi.runtime import NOTHING_DONE, Surviving, Traffic, larger
 from rl_impls.runtimes.mpi.world import library, until, until_done
@@ -95,7 +94,7 @@ class MpiCentralRuntime(Surviving):
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         """Environments step as a whole: the last steps may lead beyond `n_steps`."""
         check_count("steps", n_steps)
-        tally, before = Tally(), self.agent.n_steps
+        tally, before = EpisodeTally(), self.agent.n_steps
         told = [NOTHING_DONE]
 
         def attempt() -> None:
@@ -114,7 +113,7 @@ class MpiCentralRuntime(Surviving):
         n_turns, n_bytes = self._comm.bcast(counts)
         return Traffic(n_turns, n_bytes, most, self.agent.shape.n_envs)
 
-    def _train_to(self, goal: int, before: int, tally: Tally, tick: Tick | None) -> None:
+    def _train_to(self, goal: int, before: int, tally: EpisodeTally, tick: Tick | None) -> None:
         until_done(self._comm.Ibarrier())  # what rank 0 did meanwhile is no part of the exchanges
         if self._leader is None:
             self._worker.serve()
@@ -124,7 +123,7 @@ class MpiCentralRuntime(Surviving):
             in_pieces(
                 goal - before,
                 lambda: self.agent.n_steps - before,
-                lambda n: train(self.agent, self._env, n, hooks=[tally]),
+                lambda n: train(self.agent, self._env, n, tally=tally),
                 tick,
             )
 
@@ -167,18 +166,18 @@ class Leader:
         """Of those that step."""
         return [request for request in self._awaited if request]
 
-    def train(self, goal: int, before: int, tally: Tally, tick: Tick | None) -> None:
+    def train(self, goal: int, before: int, tally: EpisodeTally, tick: Tick | None) -> None:
         """Until the agent has seen `goal` steps; the tick counts from `before` on."""
         left = goal - self._agent.n_steps
         left -= self._ask(range(self._n_workers), left)
         while ready := self._wait():
             step = self._layout.read(self._messages[ready], self._rows(self._obs, ready))
             actions = self._rows(self._orders[:, :-1], ready)
-            store(self._agent.replay, step, actions)
+            self._agent.replay.add_step(step, actions)
             self._obs[ready] = step.next_obs.reshape(-1, self._n_envs, self._obs_size)
             left -= self._ask(ready, left)
             self._agent.advance(len(actions))  # while they step
-            tally(self._agent, step)
+            tally.count(step)
             if tick is not None:
                 tick(self._agent.n_steps - before)
         for worker in range(self._n_workers):

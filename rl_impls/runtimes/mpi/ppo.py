@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.agents.agent import Shape, State, shape_of
+from rl_impls.agents.agent import Shape, State, check_fits, shape_of, train
 from rl_impls.agents.ppo import PPO, PPOSettings
-from rl_impls.agents.training import check_fits, train
 from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.deep import Tally, compile_for, in_pieces
+from rl_impls.runtimes.deep import EpisodeTally, compile_for, in_pieces
 from rl_impls.runtimes.mpi.messages import lost
 from rl_impls.runtimes.mpi.runtime import (
     NOTHING_DONE,
@@ -216,7 +215,7 @@ class MpiPPORuntime(Surviving):
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         """Environments step as a whole: the last step may lead beyond `n_steps`."""
         check_count("steps", n_steps)
-        tally, before = Tally(), self._n_made()
+        tally, before = EpisodeTally(), self._n_made()
         told = [NOTHING_DONE]
 
         def attempt() -> None:
@@ -232,12 +231,12 @@ class MpiPPORuntime(Surviving):
         most = self._comm.allreduce(peers.seconds, op=larger)
         return Traffic(peers.syncs, peers.n_bytes, most, self._part.settings.horizon)
 
-    def _train_to(self, goal: int, before: int, tally: Tally, tick: Tick | None) -> None:
+    def _train_to(self, goal: int, before: int, tally: EpisodeTally, tick: Tick | None) -> None:
         until_done(self._comm.Ibarrier())  # what rank 0 did meanwhile is no part of the exchanges
         in_pieces(
             goal - before,
             lambda: self._n_made() - before,
-            lambda n: train(self._part, self._env, -(-n // self._peers.n_ranks), hooks=[tally]),
+            lambda n: train(self._part, self._env, -(-n // self._peers.n_ranks), tally=tally),
             tick,
         )
 

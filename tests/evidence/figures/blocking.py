@@ -14,9 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from rl_impls.runtimes.actor_learner.locked import LockedRing
 from rl_impls.runtimes.actor_learner.ring import Bell, RowRing
 from rl_impls.runtimes.processes import SPAWNING, NamelessMemory
+from tests.evidence.figures.first_pipeline import LockedRing
 from tests.evidence.figures.machine import circumstances
 
 N_COLLECTORS = 2

@@ -10,8 +10,8 @@ from typing import Any
 
 from rl_impls.agents.agent import shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPO, PPOSettings
-from rl_impls.agents.training import BestCheckpoint, evaluate
 from rl_impls.commands.train_mpi import rank_seed
 from rl_impls.envs.control.make import make_batch
 from rl_impls.runtimes import Every, run

@@ -28,12 +28,12 @@ import numpy as np
 from pytest_rlperf.judge.student import t_quantile
 from rl_impls.agents.agent import Agent, shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.training import BestCheckpoint, evaluate
-from rl_impls.agents.training import train as train_in_one
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.envs.control.make import make_batch
-from rl_impls.envs.control.step import Step
+from rl_impls.runtimes import Every, run
 from rl_impls.runtimes.actor_learner.settings import PipelineSettings
 from rl_impls.runtimes.actor_learner.train import train
+from rl_impls.runtimes.deep import DeepRuntime, Validate
 from rl_impls.runtimes.machine import cap_threads
 from rl_impls.runtimes.processes import NamelessMemory
 from tests.evidence.figures.machine import circumstances
@@ -125,14 +125,10 @@ def alone(case: Case, seed: int) -> Done:
     env = Burning(case.burn_s, returns, seed=seed)
     agent = DQN(shape_of(env), case.settings, seed=seed)
 
-    def validate(agent: Any, step: Step) -> bool:
-        if agent.n_steps % case.validate_every == 0:
-            best.judge(agent)
-        return False
-
     with cap_threads(1):
+        runtime = DeepRuntime(agent, env)
         begin = time.perf_counter()
-        train_in_one(agent, env, case.n_steps, hooks=[validate])
+        run(runtime, case.n_steps, hooks=[Validate(Every(case.validate_every), best)])
         seconds = time.perf_counter() - begin
     best.restore_best(agent)
     return Done(case.n_steps / seconds, agent.updates_made, returns.mean(), _played(agent))

@@ -19,12 +19,17 @@ from typing import NamedTuple
 
 from rl_impls.agents.agent import shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.training import evaluate
+from rl_impls.agents.evaluation import evaluate
 from rl_impls.envs.control.make import make_batch
 from rl_impls.runtimes.actor_learner.learner import Learner
-from rl_impls.runtimes.actor_learner.settings import PRESETS, PipelinePreset, PipelineSettings
 from rl_impls.runtimes.actor_learner.train import Trained, train
 from rl_impls.runtimes.run import Every, Progress
+from tests.evidence.figures.first_pipeline import (
+    PRESETS,
+    FirstSettings,
+    FirstTransport,
+    PipelinePreset,
+)
 from tests.evidence.figures.machine import circumstances
 from tests.evidence.figures.pipeline import difference
 
@@ -51,7 +56,7 @@ def presets() -> Ways:
 def one_at_a_time() -> Ways:
     """ "original" with each setting in which it differs as the other has it."""
     original, optimised = (presets()[name] for name in (ORIGINAL, OPTIMISED))
-    news = {each.name: getattr(optimised.pipeline, each.name) for each in fields(PipelineSettings)}
+    news = {each.name: getattr(optimised.pipeline, each.name) for each in fields(FirstSettings)}
     batches = optimised.batches_an_update
     return {
         f"batches_an_update={batches}": replace(original, batches_an_update=batches),
@@ -111,7 +116,9 @@ def trained_by(preset: PipelinePreset, update_every: int, n_steps: int, seed: in
     settings = preset.learner(settings_of(update_every))
     agent = DQN(shape_of(make_env(seed=0)), settings, seed=seed)
     late = Late(n_steps)
-    trained = train(agent, make_env, n_steps, preset.pipeline, seed=seed, hooks=[late])
+    trained = train(
+        agent, make_env, n_steps, preset.pipeline, seed=seed, hooks=[late], transport=FirstTransport
+    )
     greedy = float(evaluate(agent, CARTPOLE, EPISODES).mean())
     return Done(trained, settings.batch, late.mean_return(), greedy)
 

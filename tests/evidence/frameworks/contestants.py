@@ -10,10 +10,10 @@ from typing import Any, Final
 
 import numpy as np
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQNSettings, PixelSettings
+from rl_impls.agents.evaluation import evaluate
 from rl_impls.agents.ppo import PPO, PPOSettings
-from rl_impls.agents.training import evaluate, train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.registry import agent_type, preset_for
 from tests.evidence.frameworks.rows import JAX_SIDES
@@ -69,7 +69,7 @@ def ppo(backend: str, sizes: Sizes, seed: int) -> Measured:
     compile_s = first_call_s(lambda: train(agent, env, settings.horizon))
     following = env.obs.copy()
     per_round = settings.n_epochs * -(-settings.horizon // settings.minibatch)
-    rate = rate_of(partial(agent.learn, following), sizes.rounds)
+    rate = rate_of(partial(agent.learn_round, following), sizes.rounds)
     return Measured(per_round * rate, compile_s=compile_s)
 
 

@@ -18,7 +18,6 @@ from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.rollout import Flat
 from rl_impls.backends.jax.agents import Learning, Side, compiled_round
 from rl_impls.backends.jax.network import BETAS, Moments, NetworkSpec
-from rl_impls.envs.control import CARTPOLE_STEPS
 from rl_impls.envs.control.cartpole import (
     DT,
     FORCE,
@@ -31,6 +30,7 @@ from rl_impls.envs.control.cartpole import (
     THETA_LIMIT,
     X_LIMIT,
 )
+from rl_impls.registry import time_limit
 
 
 class Carts(NamedTuple):
@@ -100,7 +100,7 @@ def collected(task: Task, trainer: Trainer) -> tuple[Carts, Any, Seen]:
         chosen = jnp.take_along_axis(log_probs, actions[:, None], axis=1)[:, 0]
         state, fell = jax.vmap(moved)(carts.state, actions)
         elapsed = carts.elapsed + 1
-        ended = fell | (elapsed >= CARTPOLE_STEPS)
+        ended = fell | (elapsed >= time_limit("rl_impls/CartPole-v1"))
         fresh = jax.vmap(fresh_state)(jax.random.split(beginning, task.n_envs))
         following = Carts(jnp.where(ended[:, None], fresh, state), jnp.where(ended, 0, elapsed))
         seen = Seen(carts.state, actions, chosen, jnp.ones(task.n_envs), fell, ended, state)

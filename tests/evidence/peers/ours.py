@@ -10,9 +10,9 @@ from typing import Any, Final
 import gymnasium
 import numpy as np
 
-from rl_impls.agents.agent import Agent, AgentSettings, shape_of
+from rl_impls.agents.agent import Agent, AgentSettings, shape_of, train
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.sac import SAC
-from rl_impls.agents.training import BestCheckpoint, evaluate, train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.registry import make_agent
 from rl_impls.replay.layout import Transitions

@@ -15,7 +15,7 @@ from stable_baselines3.common.buffers import ReplayBuffer
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.logger import Logger
 
-from rl_impls.agents.training import evaluate
+from rl_impls.agents.evaluation import evaluate
 from tests.evidence.peers import hyper
 from tests.evidence.peers.measured import Measured, rate_of
 from tests.evidence.peers.ours import EVALUATION_SEED, GYMNASIUM, OBS_SIZE, OWN, judged_by

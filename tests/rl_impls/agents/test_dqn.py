@@ -9,12 +9,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rl_impls.agents.agent import Shape, shape_of
-from rl_impls.agents.dqn import DQN, UPDATES_A_TARGET, DQNSettings, argmax_rows, q_loss
-from rl_impls.agents.training import train
+from rl_impls.agents.agent import Shape, shape_of, train
+from rl_impls.agents.dqn import (
+    DQN,
+    UPDATES_A_TARGET,
+    DQNSettings,
+    PixelSettings,
+    argmax_rows,
+    q_loss,
+    weighted_q_loss,
+)
+from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import SettingError
+from rl_impls.replay.prioritised import PrioritisedReplay
 from tests.rl_impls.agents.differences import numeric_gradient
 
 CARTPOLE = "rl_impls/CartPole-v1"
@@ -169,3 +178,74 @@ def updates_a_target(settings):
 def test_settings_that_make_no_sense_are_refused(wrong, says):
     with pytest.raises(SettingError, match=says):
         DQNSettings(**wrong)
+
+
+PRIORITISED = DQNSettings(
+    hidden=(16,), batch=8, buffer=64, learning_starts=20, update_every=4, prioritised=True,
+    beta_over=100,
+)  # fmt: skip
+
+
+def test_a_weighted_loss_is_the_plain_one_where_all_weights_are_one():
+    rng = np.random.default_rng(0)
+    q_tm1, q_t = rng.normal(0, 2, (2, 6, 3)).astype(np.float32)
+    a_tm1, best = rng.integers(0, 3, (2, 6))
+    r_t, terminated = rng.normal(0, 1, 6).astype(np.float32), rng.random(6) < 0.3
+    plain, weighted, errors = np.zeros((6, 3)), np.zeros((6, 3)), np.zeros(6, np.float32)
+    loss = q_loss(q_tm1, a_tm1, r_t, q_t, best, terminated, 0.9, 1.0, plain)
+    ones = np.ones(6, np.float32)
+    same = weighted_q_loss(
+        q_tm1, a_tm1, r_t, q_t, best, terminated, 0.9, 1.0, ones, errors, weighted
+    )
+    assert same == pytest.approx(loss)
+    np.testing.assert_allclose(weighted, plain)
+    rows = np.arange(6)
+    goal = r_t + 0.9 * ~terminated * q_t[rows, best]
+    np.testing.assert_allclose(errors, q_tm1[rows, a_tm1] - goal, rtol=1e-5)
+    twice = np.zeros((6, 3))
+    double = weighted_q_loss(
+        q_tm1, a_tm1, r_t, q_t, best, terminated, 0.9, 1.0, 2 * ones, errors, twice
+    )
+    assert double == pytest.approx(2 * loss)
+    np.testing.assert_allclose(twice, 2 * plain)
+
+
+def test_what_is_learned_changes_what_is_drawn_and_weights_become_whole():
+    env = make_batch("rl_impls/CartPole-v1", 2, seed=0)
+    agent = DQN(shape_of(env), PRIORITISED, seed=0)
+    replay = agent.replay
+    assert isinstance(replay, PrioritisedReplay)
+    train(agent, env, 16)
+    assert np.ptp(replay.priorities()) == 0.0
+    assert replay.beta == pytest.approx(0.4)
+    train(agent, env, 100)
+    assert np.ptp(replay.priorities()) > 0.0
+    assert replay.beta == 1.0
+    assert agent.updates_made > 0
+
+
+def test_priorities_are_saved_with_the_agent(tmp_path):
+    env = make_batch("rl_impls/CartPole-v1", 2, seed=0)
+    agent = DQN(shape_of(env), PRIORITISED, seed=0)
+    train(agent, env, 60)
+    agent.save(tmp_path / "agent.npz", env)
+    later_env = make_batch("rl_impls/CartPole-v1", 2, seed=9)
+    later = DQN.load(tmp_path / "agent.npz", later_env)
+    for each, its_env in ((agent, env), (later, later_env)):
+        train(each, its_env, 40)
+    for key, array in agent.state().items():
+        np.testing.assert_array_equal(array, later.state()[key], err_msg=key)
+
+
+def test_settings_of_an_early_release_know_no_priorities():
+    data = DQNSettings(batch=32).as_data()
+    for name in ("prioritised", "priority_alpha", "priority_beta", "beta_over"):
+        del data[name]
+    assert DQNSettings.from_data(data) == DQNSettings(batch=32)
+
+
+def test_priorities_are_refused_where_nobody_tells_the_errors():
+    with pytest.raises(SettingError, match="prioritised replay is for dqn on numpy, and not for"):
+        QRDQN(Shape(1, 4, 2), QRDQNSettings(prioritised=True))
+    with pytest.raises(SettingError, match="frames are not drawn by priority"):
+        PixelSettings(prioritised=True)

@@ -6,12 +6,14 @@ import pytest
 
 from rl_impls.agents.agent import AgentSettings, shape_of
 from rl_impls.agents.dqn import DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.agents.sac import SACSettings
-from rl_impls.agents.training import EarlyStopping, evaluate, train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.registry import make_agent
+from rl_impls.runtimes import Every, run
+from rl_impls.runtimes.deep import DeepRuntime, Validate
 from tests.evidence.learning.goals import GOALS
 
 # Of the way from what the untrained agent gets to what `make learn` wants after more steps.
@@ -55,10 +57,9 @@ def test_an_agent_comes_a_third_of_the_way_to_its_goal_within_seconds(goal):
     env = make_batch(goal.env, short.n_envs, seed=0)
     agent = make_agent(shape_of(env), short.settings, seed=0)
     untrained = mean_return(agent, goal.env, seed=2)
-    best = EarlyStopping(
-        lambda agent: mean_return(agent, goal.env, seed=1), every=short.steps // N_VALIDATIONS
-    )
-    train(agent, env, short.steps, hooks=[best])
+    best = BestCheckpoint(lambda agent: mean_return(agent, goal.env, seed=1), patience=10)
+    validate = Validate(Every(short.steps // N_VALIDATIONS), best)
+    run(DeepRuntime(agent, env), short.steps, hooks=[validate])
     best.restore_best(agent)
     wanted = untrained + SHARE * (goal.mean_return - untrained)
     trained = mean_return(agent, goal.env, seed=2)

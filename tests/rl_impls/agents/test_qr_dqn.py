@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from rl_impls.agents.agent import Shape
-from rl_impls.agents.dqn import DQNSettings, mean_quantiles, quantile_huber_loss
-from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+from rl_impls.agents.dqn import DQNSettings
+from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings, mean_quantiles, quantile_huber_loss
 from rl_impls.errors import SettingError
 from tests.rl_impls.agents.differences import numeric_gradient
 

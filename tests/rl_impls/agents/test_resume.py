@@ -6,14 +6,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
-from rl_impls.agents.training import EarlyStopping, train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import AgentFileError
+from rl_impls.runtimes import Every, run
+from rl_impls.runtimes.deep import DeepRuntime, Validate
 
 CARTPOLE = "rl_impls/CartPole-v1"
 # Rings that are full before the end, and steps that no round of learning ends with.
@@ -90,10 +92,10 @@ def test_without_its_environments_a_round_that_has_begun_begins_anew(tmp_path):
 def test_early_stopping_is_saved_with_the_agent(tmp_path):
     agent, env = made("ppo")
     scores = iter([2.0, 1.0, 1.5])
-    stopping = EarlyStopping(lambda agent: next(scores), every=30)
-    train(agent, env, 90, hooks=[stopping])
+    stopping = BestCheckpoint(lambda agent: next(scores), patience=10)
+    run(DeepRuntime(agent, env), 90, hooks=[Validate(Every(30), stopping)])
     agent.save(tmp_path / "agent.npz", env, stopping)
-    later = EarlyStopping(lambda agent: 0.0, every=30)
+    later = BestCheckpoint(lambda agent: 0.0)
     PPO.load(tmp_path / "agent.npz", env, later)
     assert (later.best, later.n_since_best) == (2.0, 2)
 

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import Shape, shape_of
+from rl_impls.agents.agent import Shape, shape_of, train
 from rl_impls.agents.sac import (
     LOG_STD_HIGH,
     LOG_STD_LOW,
@@ -17,7 +17,6 @@ from rl_impls.agents.sac import (
     soft_targets,
     squashed_gaussian,
 )
-from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError
 from tests.rl_impls.agents.differences import numeric_gradient

@@ -3,10 +3,13 @@
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import Shape, shape_of
-from rl_impls.agents.training import EarlyStopping, evaluate, train
+from rl_impls.agents.agent import Shape, shape_of, train
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError
+from rl_impls.runtimes import Every, run
+from rl_impls.runtimes.deep import Validate
+from rl_impls.tabular.training import Training
 
 NAMES = ["rl_impls/CartPole-v1", "CartPole-v1"]
 
@@ -64,12 +67,22 @@ def test_every_episode_of_an_evaluation_is_counted_once_and_to_its_end(name):
     np.testing.assert_array_equal(returns, evaluate(agent, name, 12, seed=1))
 
 
+class Playing:
+    """As much of a runtime as `run` asks for."""
+
+    def __init__(self, agent, env):
+        self.agent, self._env = agent, env
+
+    def train(self, n_steps, tick=None):
+        return Training(train(self.agent, self._env, n_steps), 0, 0.0)
+
+
 def stopped(scores, patience=2, n_steps=1000):
     env = make_batch(NAMES[0], 5, seed=0)
     agent = Pusher(shape_of(env))
     coming = iter(scores)
-    stopping = EarlyStopping(lambda agent: next(coming), every=10, patience=patience)
-    train(agent, env, n_steps, hooks=[stopping])
+    stopping = BestCheckpoint(lambda agent: next(coming), patience=patience)
+    run(Playing(agent, env), n_steps, hooks=[Validate(Every(10), stopping)])
     return agent, stopping
 
 
@@ -101,11 +114,29 @@ def test_a_validation_that_is_no_number_is_refused():
 
 def test_early_stopping_goes_on_from_its_state():
     agent, first = stopped([1.0, 3.0, 2.0], patience=5, n_steps=30)
-    second = EarlyStopping(lambda agent: 0.0, every=10, patience=5)
+    second = BestCheckpoint(lambda agent: 0.0, patience=5)
     second.set_state(first.state())
     assert (second.best, second.n_since_best, second.n_validations) == (3.0, 1, 3)
     second.restore_best(agent)
     np.testing.assert_array_equal(agent.weights, 4.0)
     env = make_batch(NAMES[0], 5, seed=0)
-    assert train(agent, env, 5, hooks=[second]) == 5
+    assert run(Playing(agent, env), 5, hooks=[Validate(Every(10), second)]).done.steps == 5
     assert second.n_validations == 3
+
+
+def test_the_state_of_an_early_release_has_a_third_count_that_is_not_needed_any_more():
+    _, first = stopped([1.0, 3.0, 2.0], patience=5, n_steps=30)
+    old = first.state() | {"counts": np.array([3, 1, 40])}
+    second = BestCheckpoint(lambda agent: 0.0)
+    second.set_state(old)
+    assert (second.n_validations, second.n_since_best) == (3, 1)
+
+
+def test_without_patience_training_goes_on_whatever_the_validations_say():
+    agent, stopping = stopped([3.0, *[1.0] * 20], patience=None, n_steps=100)
+    assert (agent.n_steps, stopping.is_over) == (100, False)
+
+
+def test_patience_is_at_least_one_validation():
+    with pytest.raises(SettingError, match="patience is at least 1"):
+        BestCheckpoint(lambda agent: 0.0, patience=0)

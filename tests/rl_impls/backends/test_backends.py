@@ -8,11 +8,10 @@ import numpy as np
 import pytest
 
 from rl_impls.__main__ import main
-from rl_impls.agents.agent import Shape, shape_of
+from rl_impls.agents.agent import Shape, shape_of, train
 from rl_impls.agents.dqn import DQN, DQNSettings, PixelSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
-from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import Diverged, MissingDependency, SettingError
 from rl_impls.registry import agent_type, make_agent

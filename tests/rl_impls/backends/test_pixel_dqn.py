@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from rl_impls.__main__ import main
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import PixelSettings
-from rl_impls.agents.training import BestCheckpoint, evaluate, train
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.commands import train_agent
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError, SpaceError

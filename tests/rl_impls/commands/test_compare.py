@@ -8,7 +8,7 @@ import pytest
 
 from rl_impls.__main__ import main
 from rl_impls.commands import compare
-from rl_impls.commands.compare import Entry, argv, entries, render
+from rl_impls.commands.compare import Entry, Round, argv, entries, render
 
 
 def result(seconds, **others):
@@ -16,6 +16,10 @@ def result(seconds, **others):
         "seconds": seconds, "steps_per_s": 1000 / seconds, "peak_rss_bytes": 50_000_000,
         "mean_return": 0.9, "win_rate": 0.93, "loss_rate": 0.01,
     } | others  # fmt: skip
+
+
+def told(seconds, **others):
+    return Round(**result(seconds, **others))
 
 
 def test_every_learner_meets_every_runtime_there_are_cores_for():
@@ -34,9 +38,9 @@ def test_each_runs_as_a_command_of_its_own():
 def test_speeds_are_relative_to_lists_in_one_process():
     table = render(
         {
-            Entry("numpy", 1): [result(4.0)],
-            Entry("list", 1): [result(2.0)],
-            Entry("list", 2): [result(1.0, win_rate=None, loss_rate=None)],
+            Entry("numpy", 1): [told(4.0)],
+            Entry("list", 1): [told(2.0)],
+            Entry("list", 2): [told(1.0, win_rate=None, loss_rate=None)],
         }
     )
     assert table == "\n".join(
@@ -53,8 +57,8 @@ def test_a_slow_moment_spoils_one_round_and_not_the_table():
     # The yardstick of the second round met other work; so did nothing else.
     table = render(
         {
-            Entry("list", 1): [result(2.0), result(6.0), result(2.0)],
-            Entry("numpy", 1): [result(4.0), result(4.0), result(4.0)],
+            Entry("list", 1): [told(2.0), told(6.0), told(2.0)],
+            Entry("numpy", 1): [told(4.0), told(4.0), told(4.0)],
         }
     )
     relative = [line.split()[-4] for line in table.splitlines()[1:]]

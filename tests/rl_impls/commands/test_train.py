@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
+from rl_impls import registry
 from rl_impls.__main__ import main
-from rl_impls.commands.arguments import TABULAR
 from rl_impls.tabular import LEARNERS
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line
 
@@ -22,10 +22,10 @@ def train(*words):
 
 
 def test_the_tabular_agents_are_the_learners():
-    assert set(TABULAR) == set(LEARNERS)
+    assert set(registry.LEARNERS) == {kind.name for kind in LEARNERS.values()}
 
 
-@pytest.mark.parametrize("agent", TABULAR)
+@pytest.mark.parametrize("agent", registry.LEARNERS)
 def test_every_agent_trains_and_stdout_holds_nothing_but_the_result(agent, capsys):
     words = ["TicTacToe-v0", "--agent", agent, "--steps", "3000", "--seed", "1", "--json", "-"]
     assert train(*words) == 0

@@ -4,18 +4,16 @@ import json
 import subprocess
 import sys
 import time
-from dataclasses import fields
+from argparse import Namespace
 
 import psutil
 import pytest
 
 from rl_impls.__main__ import main
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.training import BestCheckpoint
-from rl_impls.commands.arguments import PRESETS
-from rl_impls.commands.result import PipelineResult
-from rl_impls.commands.train_pipeline import settings_by
-from rl_impls.runtimes.actor_learner import settings
+from rl_impls.agents.evaluation import BestCheckpoint
+from rl_impls.commands.result import ActorDetails, field_names
+from rl_impls.commands.train_agent import _settings
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line
 from tests.rl_impls.leftovers import DEADLINE_S, ROOT, assert_all_end, segments
 
@@ -42,23 +40,19 @@ def train(*words):
     return main(["train", CARTPOLE, *words])
 
 
-def test_the_presets_are_those_of_the_pipeline():
-    assert set(PRESETS) == set(settings.PRESETS)
-
-
-@pytest.mark.parametrize(("preset", "times"), [(None, 1), ("original", 1), ("optimised", 2)])
+@pytest.mark.parametrize(("preset", "times"), [(None, 1), ("optimised", 2)])
 def test_a_preset_also_says_how_many_rows_an_update_learns_from(preset, times):
-    own = DQNSettings(batch=32)
-    assert settings_by(preset, own) == own.in_larger_batches(times)
+    asked = Namespace(agent="dqn", env="Acrobot-v1", preset=preset, prioritised=False)
+    assert _settings(asked) == DQNSettings().in_larger_batches(times)
 
 
 def test_actors_train_an_agent_and_the_result_tells_of_them(capsys):
-    words = ["--agent", "qr-dqn", *BY_ACTORS, "--actors", "2", "--preset", "original"]
+    words = ["--agent", "qr-dqn", *BY_ACTORS, "--actors", "2", "--preset", "optimised"]
     assert train(*words, "--steps", "1300", "--json", "-") == 0
     result = json.loads(capsys.readouterr().out)
-    assert set(result) == {field.name for field in fields(PipelineResult)}
+    assert set(result) == set(field_names(ActorDetails))
     assert (result["steps"], result["runtime"]) == (1300, "actor-learner")
-    assert (result["processes"], result["preset"], result["games"]) == (3, "original", 100)
+    assert (result["processes"], result["preset"], result["games"]) == (3, "optimised", 100)
     assert result["steps_per_s"] == pytest.approx(1300 / result["seconds"])
     assert 5 < result["episodes"] < 150
     assert result["peak_rss_bytes"] > 3 * 50_000_000
@@ -121,9 +115,15 @@ def test_a_full_disk_ends_the_training_with_one_line_and_keeps_what_was_saved(tm
         ),
         (["--agent", "list", *BY_ACTORS], "list trains with --runtime serial or parallel, and not"),
         (["--agent", "dqn", "--actors", "2"], "--actors belongs to --runtime actor-learner"),
-        (["--agent", "dqn", "--preset", "original"], "--preset belongs to --runtime actor-learner"),
+        (
+            ["--agent", "dqn", "--preset", "optimised"],
+            "--preset belongs to --runtime actor-learner",
+        ),
         (["--agent", "dqn", *BY_ACTORS, "--processes", "2"], "belongs to --runtime parallel"),
-        (["--agent", "dqn", *BY_ACTORS, "--preset", "fast"], "there is no preset 'fast': choose"),
+        (
+            ["--agent", "dqn", *BY_ACTORS, "--preset", "fast"],
+            "there is no preset 'fast': choose optimised",
+        ),
         (["--agent", "dqn", *BY_ACTORS, "--resume"], "--resume goes on from the file of --save"),
         (["--agent", "list", "--resume"], "--resume is for dqn, qr-dqn, ppo, sac"),
     ],

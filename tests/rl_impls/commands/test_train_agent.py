@@ -1,21 +1,21 @@
 """`python -m rl_impls train` with deep agents: as with tables, and by the best checkpoint."""
 
 import json
-from dataclasses import fields
 
 import numpy as np
 import pytest
 
 from rl_impls.__main__ import main
 from rl_impls.agents.dqn import DQN
-from rl_impls.agents.training import BestCheckpoint
-from rl_impls.commands import arguments, train_agent
-from rl_impls.commands.arguments import DEEP
-from rl_impls.commands.result import Result
-from rl_impls.registry import AGENTS, SETTINGS, backends_of
+from rl_impls.agents.evaluation import BestCheckpoint
+from rl_impls.commands import train_agent
+from rl_impls.commands.result import field_names
+from rl_impls.registry import AGENTS, NUMPY, agent_type, backends_of, settings_type
+from rl_impls.replay.prioritised import PrioritisedReplay
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line
 
 CARTPOLE, PENDULUM = "rl_impls/CartPole-v1", "rl_impls/Pendulum-v1"
+ON_NUMPY = [name for name in AGENTS if NUMPY in backends_of(name)]
 
 
 def train(*words):
@@ -28,15 +28,16 @@ def result_of(capsys, *words):
 
 
 def test_the_deep_agents_are_those_of_the_package():
-    assert set(DEEP) == set(SETTINGS)
-    assert all(arguments.backends_of(agent) == backends_of(agent) for agent in DEEP)
+    for name in ON_NUMPY:
+        assert agent_type(name).name == name
+        assert agent_type(name).settings_type is settings_type(name)
 
 
-@pytest.mark.parametrize("agent", AGENTS)
+@pytest.mark.parametrize("agent", ON_NUMPY)
 def test_every_agent_trains_and_tells_what_a_learner_of_a_table_does(agent, capsys):
     env = PENDULUM if agent == "sac" else CARTPOLE
     result = result_of(capsys, env, "--agent", agent, "--steps", "1200", "--seed", "1")
-    assert set(result) == {field.name for field in fields(Result)}
+    assert set(result) == set(field_names())
     assert (result["steps"], result["agent"], result["env"]) == (1200, agent, env)
     assert result["backend"] == "numpy"
     assert (result["games"], result["win_rate"], result["runtime"]) == (100, None, "serial")
@@ -117,8 +118,53 @@ def test_a_training_that_is_resumed_ends_as_if_it_had_never_stopped(tmp_path):
         ([CARTPOLE, "--agent", "list", "--backend", "jax"], "list learns a table, and not with"),
         ([CARTPOLE, "--agent", "pixel-dqn", "--backend", "numpy"], "learns with --backend torch"),
         ([CARTPOLE, "--agent", "list"], "a table cannot hold observations"),
+        ([CARTPOLE, "--agent", "ppo", "--prioritised"], "--prioritised is for --agent dqn"),
+        (["TicTacToe-v0", "--agent", "list", "--patience", "2"], "--patience is for deep agents"),
+        ([CARTPOLE, "--agent", "dqn", "--log", "no/file"], "make it first"),
         ([CARTPOLE, "--agent", "dqn", "--save", "no/file"], "make it first"),
     ],
 )
 def test_a_mistake_is_one_clear_line_and_exit_code_2(words, said, capsys):
     assert_is_one_clear_line(["train", *words, "--steps", "9"], said, capsys)
+
+
+def test_a_training_that_no_longer_gets_better_is_over_when_patience_is(monkeypatch, capsys):
+    scores = iter([5.0, 7.0, *[1.0] * 100])
+    monkeypatch.setattr(train_agent, "evaluate", lambda *_, **__: np.array([next(scores)]))
+    words = [CARTPOLE, "--agent", "ppo", "--steps", "81920", "--patience", "3"]
+    result = result_of(capsys, *words)
+    # Forty validations would have been made, each after 2048 steps; the fifth was the last.
+    assert result["steps"] == 5 * 2048
+
+
+def test_dqn_trains_with_priorities_and_goes_on_with_them(tmp_path, capsys):
+    file = tmp_path / "agent.npz"
+    words = [CARTPOLE, "--agent", "dqn", "--prioritised", "--save", str(file), "--steps"]
+    assert result_of(capsys, *words, "1100")["steps"] == 1100
+    agent = DQN.load(file)
+    assert agent.settings.prioritised
+    assert isinstance(agent.replay, PrioritisedReplay)
+    assert np.ptp(agent.replay.priorities()) > 0.0
+    assert result_of(capsys, *words, "1200", "--resume")["steps"] == 100
+
+
+@pytest.mark.parametrize(
+    ("env", "agent", "runtime"),
+    [
+        ("TicTacToe-v0", "list", "serial"),
+        ("TicTacToe-v0", "list", "parallel"),
+        (CARTPOLE, "dqn", "serial"),
+        (CARTPOLE, "dqn", "actor-learner"),
+    ],
+)
+def test_a_log_has_the_performance_of_the_training(env, agent, runtime, tmp_path, capsys):
+    log = tmp_path / "log.csv"
+    words = [env, "--agent", agent, "--runtime", runtime, "--steps", "6400", "--log", str(log)]
+    assert train(*words) == 0
+    columns, *rows = (line.split(",") for line in log.read_text().splitlines())
+    assert columns == ["steps", "steps_per_s", "cpu_percent", "rss_bytes"]
+    steps = [int(row[0]) for row in rows]
+    assert steps == sorted(steps)
+    assert 1 <= len(steps) <= 100
+    assert steps[-1] <= 6400
+    assert all(int(row[3]) > 10_000_000 for row in rows)

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from rl_impls.__main__ import main
-from rl_impls.commands.arguments import COMPRESSIONS
+from rl_impls.registry import COMPRESSIONS
 from rl_impls.runtimes.mpi.messages import CODECS
 from rl_impls.tabular import LEARNERS
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line

@@ -3,15 +3,14 @@
 import json
 import subprocess
 import sys
-from dataclasses import fields
 
 import pytest
 
 from rl_impls.__main__ import main
 from rl_impls.agents.dqn import DQN
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO
-from rl_impls.agents.training import BestCheckpoint
-from rl_impls.commands.result import MpiResult
+from rl_impls.commands.result import MpiDetails, field_names
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line
 from tests.rl_impls.commands.test_train_mpi import MPIEXEC
 
@@ -37,7 +36,7 @@ def test_ranks_average_gradients_and_one_process_can_go_on_from_their_checkpoint
     words = [CARTPOLE, "--agent", "ppo", "--steps"]
     ranks = ["--runtime", "mpi-ppo", "--checkpoint", str(file)]
     result = result_of(2, *words, "4100", *ranks)
-    assert set(result) == {field.name for field in fields(MpiResult)}
+    assert set(result) == set(field_names(MpiDetails))
     assert (result["ranks"], result["runtime"], result["processes"]) == (2, "mpi-ppo", 2)
     assert (result["steps"], result["syncs"], result["sync_period"]) == (4104, 160, 1024)
     assert result["bytes_sent"] > 160 * 2 * 4 * 9_000

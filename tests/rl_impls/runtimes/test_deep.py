@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.training import BestCheckpoint, train
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError
 from rl_impls.runtimes import Every, run
@@ -36,12 +36,12 @@ def test_a_training_is_bit_for_bit_the_same_as_by_the_plain_loop(name):
 def test_episodes_and_rewards_are_counted():
     seen = []
 
-    def look(agent, step):
-        seen.append((step.terminated | step.truncated).sum())
-        return False
+    class Look:
+        def count(self, step):
+            seen.append((step.terminated | step.truncated).sum())
 
     plain, plain_env = made()
-    train(plain, plain_env, 400, hooks=[look])
+    train(plain, plain_env, 400, tally=Look())
     agent, env = made()
     done = run(DeepRuntime(agent, env), 400).done
     assert (done.steps, done.episodes) == (400, sum(seen))

@@ -5,7 +5,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rl_impls.runtimes.merge_kernel import merge_table
 from rl_impls.runtimes.shared_table import (
     NEWS,
     Board,
@@ -16,6 +15,7 @@ from rl_impls.runtimes.shared_table import (
     shares,
 )
 from rl_impls.tabular import LEARNERS
+from rl_impls.tabular.kernels import merge_table
 from tests.rl_impls.runtimes.games import tictactoe
 
 SPEEDS = st.lists(st.floats(0.0, 1e9), min_size=1, max_size=16)

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.actor_learner.locked import LockedRing
 from rl_impls.runtimes.actor_learner.ring import RowRing
 from rl_impls.runtimes.processes import NamelessMemory
+from tests.evidence.figures.first_pipeline import LockedRing
 from tests.rl_impls.runtimes.actor_learner.crowd import ended_well, start, write_rows
 
 WORDS = 3

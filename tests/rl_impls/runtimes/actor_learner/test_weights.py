@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rl_impls.runtimes.actor_learner.compared import ComparedWeights
 from rl_impls.runtimes.actor_learner.weights import SharedWeights
+from tests.evidence.figures.first_pipeline import ComparedWeights
 from tests.rl_impls.runtimes.actor_learner.weights_stress import LEAST, stress
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from rl_impls.agents.agent import shape_of
 from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
-from rl_impls.agents.training import BestCheckpoint, evaluate
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import SettingError
