@@ -88,7 +88,7 @@ def contents(path: Path) -> tuple[Header, Arrays]:
 
 @contextmanager
 def whole_file(path: Path) -> Iterator[BinaryIO]:
-    """Whoever reads `path` finds the old file, or the new one once the block is left.
+    """Let whoever reads `path` find the old file, or the new one once the block is left.
 
     What is being written has always the same name, so that the next writer overwrites what a killed
     one left. Who writes to the same path meanwhile waits.
@@ -106,7 +106,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _claimed(part: Path) -> BinaryIO:
-    """The file of that name, empty, and ours until it is closed."""
+    """Open the file of that name, empty, and ours until it is closed."""
     while True:
         file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT, 0o666), "w+b")
         if fcntl is not None:

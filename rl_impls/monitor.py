@@ -1,4 +1,4 @@
-"""What is written down and shown while something trains.
+"""Records of a training and what is shown of it meanwhile.
 
 Throughput, CPU and memory every so many steps, rows of a CSV file, a bar on stderr.
 """
@@ -21,7 +21,8 @@ from rl_impls.runtimes.serial import WHOLE_BUFFERS
 
 
 class Performance(NamedTuple):
-    """Since the last report, memory at this moment; all processes of the training together."""
+    """Figures since the last report, memory at this moment; all processes of the training
+    together."""
 
     steps: int  # so far
     steps_per_s: float
@@ -93,7 +94,7 @@ class BufferedLogger:
         _write(self._file, [self.columns])
 
     def log(self, row: Iterable[Any]) -> None:
-        """A value for each column, in their order."""
+        """Log a value for each column, in their order."""
         values = tuple(row)
         if len(values) != len(self.columns):
             raise LogError(
@@ -164,7 +165,7 @@ class ProgressBar:
         self._live = stream.isatty()
 
     def __call__(self, n: int) -> None:
-        """So many are done."""
+        """Show that so many are done."""
         self._n = n
         now = self._clock()
         if self._live and now - self._drawn >= REDRAW_S:
@@ -173,7 +174,7 @@ class ProgressBar:
             self._stream.flush()
 
     def say(self, text: str) -> None:
-        """Lines above the bar."""
+        """Print lines above the bar."""
         self._stream.write(f"\r\x1b[K{text}\n" if self._live else f"{text}\n")
         self._stream.flush()
 

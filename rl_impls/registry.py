@@ -38,7 +38,7 @@ LEARNERS: Final[dict[str, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AgentEntry:
-    """Where a deep agent is found: its settings, and its class by back end, the usual one first."""
+    """A deep agent's settings, and its class by back end, the usual one first."""
 
     settings: str
     backends: Mapping[str, str]
@@ -92,7 +92,7 @@ ACTOR_LEARNER_PRESETS: Final[dict[str, int]] = {"optimised": 2}
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentEntry:
-    """Where an environment is found; `control` makes what a compiled batch has to know of it."""
+    """An environment's classes; `control` makes what a compiled batch has to know of it."""
 
     single: str
     vector: str | None = None

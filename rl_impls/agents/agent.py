@@ -1,4 +1,4 @@
-"""What agents have in common, what a loop knows of them, and the loop."""
+"""Agents as a loop sees them, the part they have in common, and the loop itself."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ _SNAPSHOT: Final = ("states", "elapsed", "chance")
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """Hidden layers, learning rate, discount."""
+    """The settings that all agents know: hidden layers, learning rate, discount."""
 
     hidden: tuple[int, ...] = (64, 64)
     learning_rate: float = 3e-4
@@ -67,7 +67,7 @@ class AgentSettings:
         self.check()
 
     def check(self) -> None:
-        """One sentence on the first value that makes no sense."""
+        """Refuse the first value that makes no sense, with one sentence."""
         if not self.hidden:
             raise SettingError("hidden names the width of at least 1 layer.")
         for width in self.hidden:
@@ -75,7 +75,7 @@ class AgentSettings:
         fraction(learning_rate=self.learning_rate, discount=self.discount)
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the settings as JSON can hold them."""
         return asdict(self)
 
     @classmethod
@@ -107,33 +107,34 @@ def shape_of(env: ControlBatch) -> Shape:
 
 
 class Plays(Protocol):
-    """All that is asked of who plays a first episode in each of many environments."""
+    """Chooses actions in each of many environments; an evaluation asks for no more."""
 
     def greedy(self, obs: Observations) -> Array:
-        """The best known action for each row, of which there may be any number."""
+        """Return the best known action for each row, of which there may be any number."""
 
 
 class Agent(Plays, Protocol):
-    """All that `training.train` and `checkpoint.BestCheckpoint` ask for."""
+    """Acts and learns; the loop and a checkpoint ask for no more."""
 
     @property
     def shape(self) -> Shape: ...
 
     @property
     def n_steps(self) -> int:
-        """Steps observed so far, of all environments together."""
+        """The steps observed so far, of all environments together."""
 
     def act(self, obs: Observations) -> Array:
-        """An action for every environment, with exploration; overwritten by the next call."""
+        """Return an action for every environment, with exploration; the next call overwrites
+        them."""
 
     def observe(self, step: Step) -> None:
-        """Where the last actions led. Learns when it is time to."""
+        """Take in where the last actions led, and learn when it is time to."""
 
     def parameters(self) -> list[Array]:
-        """The arrays that decide what `greedy` returns."""
+        """Return the arrays that decide what `greedy` returns."""
 
     def set_parameters(self, arrays: Sequence[Array]) -> None:
-        """What `parameters` returned before, or those of another agent of its kind."""
+        """Take over what `parameters` returned before, here or of another agent of its kind."""
 
 
 class DeepAgent(ABC):
@@ -189,7 +190,8 @@ class DeepAgent(ABC):
             take_over(own, array, "an array of parameters")
 
     def player(self, n_envs: int) -> Plays:
-        """Who plays an episode in each of so many environments; what was seen before may count."""
+        """Return what plays an episode in each of so many environments; what was seen before may
+        count."""
         return self
 
     @property
@@ -197,7 +199,7 @@ class DeepAgent(ABC):
     def settings_used(self) -> AgentSettings: ...
 
     def state(self) -> State:
-        """All that is needed to go on bit for bit, the counter of steps aside."""
+        """Return all that is needed to go on bit for bit, the counter of steps aside."""
         return {"chance": self._chance.copy()}
 
     def set_state(self, state: Mapping[str, Array]) -> None:
@@ -205,7 +207,7 @@ class DeepAgent(ABC):
 
     @abstractmethod
     def cut(self) -> None:
-        """The environments begin anew: forget what waits for its continuation."""
+        """Forget what waits for its continuation: the environments begin anew."""
 
     @abstractmethod
     def rehearse(self) -> None:
@@ -291,7 +293,7 @@ class DeepAgent(ABC):
 
 
 class CountsSteps(Protocol):
-    """What counts the episodes and rewards of a loop, step by step."""
+    """Counts the episodes and rewards of a loop, step by step."""
 
     def count(self, step: Step) -> None: ...
 
@@ -362,12 +364,12 @@ def require_continuous(agent: str, shape: Shape) -> None:
 
 
 def seeds_of(seed: int | None, n: int) -> list[int]:
-    """`n` seeds for networks and replay from one."""
+    """Return `n` seeds for networks and replay from one."""
     return [int(word) for word in np.random.SeedSequence(seed).generate_state(n, np.uint64)]
 
 
 def in_parts(obs: Array, room: int, choose: Callable[[Array], Array]) -> Array:
-    """Actions for any number of rows by a network with room for `room`."""
+    """Return actions for any number of rows by a network with room for `room`."""
     actions: Array = np.concatenate([choose(obs[i : i + room]) for i in range(0, len(obs), room)])
     return actions
 

@@ -1,4 +1,8 @@
-"""The losses of DQN and QR-DQN with their gradients, in compiled code."""
+"""Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise.
+
+Its losses with their gradients are compiled and stand first. Rows are drawn uniformly, or by their
+last error (Schaul et al., 2016).
+"""
 
 from __future__ import annotations
 
@@ -93,9 +97,6 @@ def weighted_q_loss(
     return float(loss / n)
 
 
-# Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise.
-
-
 ACTING: Final = 0  # stream of chance
 # With batches of 128 on CartPole 31 and 62 learned as well as smaller ones, and with 16 values grew
 # without bound; 125, where a target was twice as many steps old, learned half as far.
@@ -142,7 +143,7 @@ class DQNSettings(AgentSettings):
         positive(max_norm=self.max_norm, huber=self.huber)
 
     def in_larger_batches(self, times: int) -> Self:
-        """As many rows to learn from, in so many times fewer updates.
+        """Return settings that learn from as many rows in so many times fewer updates.
 
         Their steps are longer by the root of it, as a gradient of more rows is surer (Krizhevsky,
         2014, arXiv:1404.5997). The target stays as old, in steps, as long as enough updates lie
@@ -225,7 +226,7 @@ class DQN(DeepAgent):
 
     @classmethod
     def acting_type(cls) -> type[DQN]:
-        """What a process makes that only acts by these weights."""
+        """Return the class that a process makes which only acts by these weights."""
         return cls
 
     @property
@@ -233,7 +234,7 @@ class DQN(DeepAgent):
         return self.settings
 
     def values(self, obs: Observations) -> Array:
-        """(n, n_actions); the next call overwrites them."""
+        """Return the values of all actions, (n, n_actions); the next call overwrites them."""
         return self._values_of(self.net, obs)
 
     def _values_of(self, net: MLP, obs: Observations) -> Array:
@@ -253,7 +254,7 @@ class DQN(DeepAgent):
         return self._actions
 
     def choose(self, obs: Observations, actions: Array) -> None:
-        """actions <- one for each row, with exploration; at most `net.max_batch` of them."""
+        """Choose an action for each row, with exploration; at most `net.max_batch` of them."""
         epsilon_greedy(self.values(obs), self._chance, ACTING, self.epsilon, actions)
 
     def greedy(self, obs: Observations) -> Array:
@@ -264,7 +265,7 @@ class DQN(DeepAgent):
         self.advance(self.shape.n_envs)
 
     def advance(self, n: int) -> None:
-        """`n` more transitions are in the replay, whoever put them there: learn what is due."""
+        """Learn what is due: `n` more transitions are in the replay, whoever put them there."""
         before = self.n_steps
         self.n_steps = now = before + n
         settings = self.settings
@@ -276,7 +277,7 @@ class DQN(DeepAgent):
             self._follow()
 
     def update(self) -> None:
-        """One step of the optimiser, by a batch from the replay."""
+        """Make one step of the optimiser, by a batch from the replay."""
         replay = self.replay
         if isinstance(replay, PrioritisedReplay):
             replay.beta = self._beta.at(self.n_steps)
@@ -299,11 +300,11 @@ class DQN(DeepAgent):
         self._adam.step()
 
     def _follow(self) -> None:
-        """The slower copy becomes what the network is now."""
+        """Let the slower copy become what the network is now."""
         self.target.params[:] = self.net.params
 
     def _differentiate(self, batch: Transitions) -> float:
-        """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
+        """Return the loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
         q_t = self.target.forward(batch.obs_t)
         argmax_rows(self.net.forward(batch.obs_t) if self.settings.double else q_t, self._best)
         if isinstance(batch, PrioritisedTransitions):
@@ -318,7 +319,7 @@ class DQN(DeepAgent):
         )  # fmt: skip
 
     def td_error(self) -> float:
-        """The mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
+        """Return the mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
         batch = self._batch
         if batch is None:
             return math.nan
@@ -331,7 +332,7 @@ class DQN(DeepAgent):
         return [self.net.params]
 
     def cut(self) -> None:
-        """Transitions are whole: nothing waits."""
+        """Do nothing: transitions are whole, and none waits."""
 
     def state(self) -> State:
         return {
@@ -348,9 +349,6 @@ class DQN(DeepAgent):
         take_over(self.target.params, state["target"], "target")
         self._adam.set_state(under("adam", state))
         self.replay.set_state(under("replay", state))
-
-
-# What DQN that learns from frames is told; torch computes it: `on_torch.pixel_dqn`.
 
 
 PIXEL_DQN: Final = "pixel-dqn"

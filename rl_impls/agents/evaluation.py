@@ -1,4 +1,5 @@
-"""How good an agent is, on environments of its own and without exploration, and its best so far."""
+"""The evaluation of agents, on environments of their own and without exploration, and the best so
+far."""
 
 from __future__ import annotations
 
@@ -57,7 +58,7 @@ class BestCheckpoint:
 
     @property
     def is_over(self) -> bool:
-        """Whether patience has come to its end."""
+        """Tell whether patience has come to its end."""
         return self.patience is not None and self.n_since_best >= self.patience
 
     def judge(self, agent: Agent) -> None:

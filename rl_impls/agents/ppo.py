@@ -1,4 +1,8 @@
-"""Others that learn the same weights as an agent, each from experience of its own."""
+"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions.
+
+The losses and the experience of a round are in `rollout`. Peers learn the same weights as an agent,
+each from experience of its own.
+"""
 
 from __future__ import annotations
 
@@ -42,21 +46,21 @@ from rl_impls.schedules import Constant, Linear, Rate
 
 
 class Peers(Protocol):
-    """All make the same updates at the same time, each from as many rows as the others."""
+    """Others that make the same updates at the same time, each from as many rows as this agent."""
 
     def join_moments(self, moments: Array) -> None:
-        """A row holds count, mean and sum of squared distances from it: those of an agent's own
-        numbers become those of the numbers of all."""
+        """Replace the moments of an agent's own numbers by those of the numbers of all: a row holds
+        count, mean and sum of squared distances from it."""
 
     def send(self, grads: Array) -> None:
         """Begin to average them. Whoever sends does not touch them until `receive`."""
 
     def receive(self) -> None:
-        """What was sent since the last time becomes the mean of what all sent."""
+        """Replace what was sent since the last time by the mean of what all sent."""
 
 
 class NoPeers:
-    """The mean of one is what it has."""
+    """Nobody else: the mean of one is what it has."""
 
     def join_moments(self, moments: Array) -> None:
         pass
@@ -71,9 +75,6 @@ class NoPeers:
 ALONE: Final = NoPeers()
 
 
-# Several networks that learn as one.
-
-
 def clip_together(grads: Sequence[NDArray[Any]], most: float) -> float:
     """g <- g min(1, most / |g|) with g all arrays end to end; returns |g| before."""
     norm = math.hypot(*map(norm_of, grads))
@@ -81,9 +82,6 @@ def clip_together(grads: Sequence[NDArray[Any]], most: float) -> float:
         for part in grads:
             part *= most / norm
     return norm
-
-
-# Proximal policy optimisation (Schulman et al., 2017), for numbered actions.
 
 
 ACTING, SHUFFLING = range(2)  # streams of chance
@@ -181,7 +179,7 @@ class PPO(DeepAgent):
         self._optimisers = self._make_optimisers()
 
     def _make_optimisers(self) -> Sequence[Optimiser]:
-        """The actor's and the critic's."""
+        """Return the optimisers of the actor and of the critic."""
         return [
             Adam(net.params, net.grads, rate=self.settings.rate(), eps=ADAM_EPS)
             for net in (self.actor, self.critic)
@@ -234,19 +232,19 @@ class PPO(DeepAgent):
                 self._update(order[k * size : (k + 1) * size], moments)
 
     def _orders(self) -> Iterator[Array]:
-        """Of the rows, one an epoch; the next one overwrites it."""
+        """Yield an order of the rows for each epoch; the next one overwrites it."""
         for _ in range(self.settings.n_epochs):
             shuffle(self._order, self._chance, SHUFFLING)
             yield self._order
 
     @property
     def n_updates(self) -> int:
-        """So far."""
+        """The number of updates so far."""
         return self._optimisers[0].n_steps
 
     @property
     def n_unlearned(self) -> int:
-        """Steps of the round that is not over yet."""
+        """The number of steps of the round that is not over yet."""
         return self._rollout.t * self.shape.n_envs
 
     def rehearse(self) -> None:

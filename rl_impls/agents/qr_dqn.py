@@ -70,7 +70,7 @@ def quantile_huber_loss(
 
 @dataclass(frozen=True, slots=True)
 class QRDQNSettings(DQNSettings):
-    """As in the paper, the target network chooses the action it is asked for: `double` is off."""
+    """The target network chooses the action it is asked for, as in the paper: `double` is off."""
 
     huber: float = 1.0
     double: bool = False

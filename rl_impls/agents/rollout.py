@@ -1,4 +1,5 @@
-"""Advantages and returns of a stretch of experience, in compiled code."""
+"""The experience of one round of PPO, its advantages, and the losses with their gradients,
+compiled."""
 
 from __future__ import annotations
 
@@ -37,15 +38,12 @@ def gae(
             advantages[t, row] = advantage
 
 
-# The losses of PPO with their gradients, and what moves its experience, in compiled code.
-
-
 @compiled
 def store_step(
     t: int, obs_tm1: Any, r_t: Any, terminated: Any, truncated: Any,
     all_obs: Any, all_r: Any, all_terminated: Any, all_ended: Any,
 ) -> bool:  # fmt: skip
-    """Copy a step to row `t`; whether an episode was cut that could have gone on."""
+    """Copy a step to row `t`, and tell whether an episode was cut that could have gone on."""
     cut = False
     for row in range(len(r_t)):
         for j in range(obs_tm1.shape[1]):
@@ -59,7 +57,8 @@ def store_step(
 
 @compiled
 def minibatch_moments(order: Any, size: int, values: Any, moments: Any) -> None:
-    """Of these values at each `size` rows of the order in turn, the last of which may be fewer:
+    """Compute the moments of these values at each `size` rows of the order in turn, the last of
+    which may be fewer:
 
     moments_k <- n, m = 1/n sum_i v_i, sum_i (v_i - m)**2
     """
@@ -82,8 +81,8 @@ def gather_minibatch(
     rows: Any, obs: Any, actions: Any, log_probs: Any, advantages: Any, values: Any, moments: Any,
     to_obs: Any, to_actions: Any, to_log_probs: Any, to_advantages: Any, to_returns: Any,
 ) -> None:  # fmt: skip
-    """These rows of the experience, their advantages brought to mean 0 and deviation 1 by the
-    moments of the whole minibatch, of which they may be a part.
+    """Gather these rows of the experience, their advantages brought to mean 0 and deviation 1 by
+    the moments of the whole minibatch, of which they may be a part.
 
     Returns are R = A + v, the target of TD(lambda).
     """
@@ -157,11 +156,8 @@ def value_loss(v_tm1: Any, returns: Any, weight: float, grad: Any) -> float:
     return loss / n
 
 
-# The experience of one round of PPO, in arrays that are allocated once.
-
-
 class Flat(NamedTuple):
-    """The same memory, one row a step."""
+    """The memory of a rollout, one row a step."""
 
     obs: Array
     actions: Array
@@ -196,13 +192,14 @@ class Rollout:
         )
 
     def chain(self, v_next: Array) -> None:
-        """Where no episode ended, a step led to where the next one begins."""
+        """Fill in where steps led: to where the next one begins, unless an episode ended."""
         going_on = ~self.ended
         np.copyto(self.v_t[:-1], self.v_tm1[1:], where=going_on[:-1])
         np.copyto(self.v_t[-1], v_next, where=going_on[-1])
 
     def _kept(self) -> dict[str, Array]:
-        """What is known of the steps before `t`; the rest is computed at the end of the round."""
+        """Return what is known of the steps before `t`; the rest is computed at the end of the
+        round."""
         return {
             "obs_tm1": self.obs_tm1,
             "actions": self.actions,
@@ -246,5 +243,5 @@ class Minibatch(NamedTuple):
         )
 
     def first(self, n: int) -> Minibatch:
-        """Room for `n` rows: all but the last of an epoch are whole."""
+        """Return room for `n` rows: all but the last minibatch of an epoch are whole."""
         return self if n == len(self.actions) else Minibatch(*(array[:n] for array in self))

@@ -1,4 +1,7 @@
-"""The squashed Gaussian of SAC and its losses with their gradients, in compiled code."""
+"""Soft actor-critic with automatic temperature (Haarnoja et al., 2018), for continuous actions.
+
+The squashed Gaussian and the losses with their gradients are compiled and stand first.
+"""
 
 from __future__ import annotations
 
@@ -119,9 +122,6 @@ def actor_gradient(
             inside = LOG_STD_LOW <= log_std <= LOG_STD_HIGH
             by_std = by_u * math.exp(log_std) * noise[i, j] - alpha / n if inside else 0.0
             grad[i, size + j] = by_std
-
-
-# Soft actor-critic with automatic temperature (Haarnoja et al., 2018), for continuous actions.
 
 
 ACTING, LEARNING = range(2)  # streams of chance
@@ -254,7 +254,7 @@ class SAC(DeepAgent):
                 self.update()
 
     def update(self) -> None:
-        """The critics learn from a batch of the replay; the actor does when it is its turn."""
+        """Let the critics learn from a batch of the replay, and the actor when it is its turn."""
         batch = self.replay.sample()
         self._update_critics(batch)
         # The count of an optimiser's steps is saved with it.
@@ -268,7 +268,7 @@ class SAC(DeepAgent):
             self.update()
 
     def _draw(self, obs: Array) -> Array:
-        """Actions of the present policy into `_drawn`; returns the actor's output."""
+        """Draw actions of the present policy into `_drawn`, and return the actor's output."""
         out = self.actor.forward(obs)
         standard_normal(self._chance, LEARNING, self._noise)
         squashed_gaussian(out, self._noise, self._drawn, self._log_probs)
@@ -321,7 +321,7 @@ class SAC(DeepAgent):
         return [self.actor.params]
 
     def cut(self) -> None:
-        """Transitions are whole: nothing waits."""
+        """Do nothing: transitions are whole, and none waits."""
 
     def _learned(self) -> State:
         return {

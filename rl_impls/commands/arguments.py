@@ -1,4 +1,4 @@
-"""What the commands' arguments may be; each message says what is wrong and what to do."""
+"""The arguments of the commands; each message says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def check_backend(agent: str, name: str) -> None:
 
 
 def positive(text: str) -> int:
-    """Thousands may be set apart, as in 1_000_000."""
+    """Read a whole number from 1 on; thousands may be set apart, as in 1_000_000."""
     return _at_least(text, 1)
 
 
@@ -93,7 +93,7 @@ def _or(names: Iterable[str]) -> str:
 
 
 def check_place(path: Path) -> None:
-    """Before the work whose result it is for: a training would be lost otherwise."""
+    """Refuse a place that cannot be written, before the work whose result it is for."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise SettingError(f"the folder of {path} does not exist: make it first.")
@@ -104,7 +104,7 @@ def check_place(path: Path) -> None:
 
 
 def environment(name: str) -> MakeEnv:
-    """What makes the environment of that name for a table; its episodes end."""
+    """Return what makes the environment of that name for a table; its episodes end."""
     from rl_impls.envs.tabular import make_tabular
 
     limit = _episode_limit(name)
@@ -114,7 +114,7 @@ def environment(name: str) -> MakeEnv:
 
 
 def batch_arguments(name: str) -> dict[str, int]:
-    """With what `make_batch` makes the environment of that name; its episodes end."""
+    """Return the arguments with which `make_batch` makes that environment; its episodes end."""
     from rl_impls.envs.control.make import make_batch
 
     limit = _episode_limit(name)
@@ -123,7 +123,7 @@ def batch_arguments(name: str) -> dict[str, int]:
 
 
 def _episode_limit(name: str) -> dict[str, int]:
-    """For `gymnasium.make`: nothing where episodes end by themselves."""
+    """Return the limit to be told to `gymnasium.make`: none where episodes end by themselves."""
     import gymnasium
 
     import rl_impls.envs  # noqa: F401  makes ours known
@@ -137,7 +137,7 @@ def _episode_limit(name: str) -> dict[str, int]:
 
 
 def _check_makes(name: str, make: Callable[[], object]) -> None:
-    """Before any training: an environment may need what is not installed."""
+    """Make the environment once before any training: it may need what is not installed."""
     import gymnasium
 
     try:

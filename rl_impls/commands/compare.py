@@ -44,7 +44,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Round:
-    """What `train` told of one round, as far as the table shows it."""
+    """One training as `train` told it, as far as the table shows it."""
 
     seconds: float
     steps_per_s: float
@@ -100,7 +100,7 @@ def run(arguments: Namespace) -> int:
 
 
 def entries(agents: Sequence[str], n_cores: int) -> list[Entry]:
-    """Serial, and as many processes as there are cores for."""
+    """Return each agent serially, and with as many processes as there are cores for."""
     processes = [1, *(n for n in PARALLEL if n <= n_cores)]
     return [Entry(agent, n) for agent in agents for n in processes]
 
@@ -126,7 +126,8 @@ def _train(entry: Entry, arguments: Namespace, seed: int) -> Round:
 
 
 def render(results: Results) -> str:
-    """A line for each, speeds relative to the first serial one of lists, else to the first."""
+    """Return a line for each, speeds relative to the first serial one of lists, else to the
+    first."""
     yardstick = results.get(Entry(FIRST, 1)) or next(iter(results.values()))
     rows = [COLUMNS, *(_row(entry, rounds, yardstick) for entry, rounds in results.items())]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]

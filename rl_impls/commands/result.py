@@ -1,4 +1,4 @@
-"""What a training tells at its end, as data and for people, and how well it plays by then."""
+"""The result of a training, as data and for people, with how well it plays by then."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ GAMES_WITHOUT_MODEL: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """How much was done in how much time of training; compiling and playing are left out."""
+    """The work done and the time of training it took; compiling and playing are left out."""
 
     steps: int
     seconds: float
@@ -35,7 +35,7 @@ class Speed:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How well it plays, greedily and after training."""
+    """The games that were played greedily after training, and what they earned."""
 
     games: int
     mean_return: float
@@ -54,7 +54,7 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True)
 class ActorDetails:
-    """What actors and a learner tell besides; see `runtimes.actor_learner.learner.Trained`."""
+    """Figures of actors and a learner; see `runtimes.actor_learner.learner.Trained`."""
 
     preset: str | None
     drops: int
@@ -66,7 +66,7 @@ class ActorDetails:
 
 @dataclass(frozen=True, slots=True)
 class MpiDetails:
-    """What the ranks of an MPI job tell besides, together. Counts are those of this job alone."""
+    """Figures of all ranks of an MPI job together; counts are those of this job alone."""
 
     ranks: int
     ranks_lost: int  # that were killed, and without which the others went on
@@ -80,7 +80,7 @@ class MpiDetails:
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """All that is told; the JSON holds its parts side by side."""
+    """Everything that a training tells; the JSON holds its parts side by side."""
 
     env: str
     agent: str

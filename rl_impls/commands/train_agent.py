@@ -96,7 +96,7 @@ def train(arguments: Namespace) -> Result:
 
 
 def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) -> DeepAgent:
-    """A new one, or the saved one, with its environments and its best so far."""
+    """Return a new agent, or the saved one, with its environments and its best so far."""
     if not arguments.resume:
         return make_agent(
             shape_of(env), _settings(arguments), seed=arguments.seed, backend=arguments.backend

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> None:
-    """Rank 0 tells the result."""
+    """Train in the ranks of this job; rank 0 tells the result."""
     require_numba("training over MPI", otherwise="choose --runtime serial")
     comm = world()
     with ending_together(comm), deaths_named():
@@ -77,7 +77,8 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
 
 
 def rank_seed(seed: int, rank: int, n_before: int) -> int:
-    """Rank 0 begins as a serial training does. A resumed training meets games it has not seen."""
+    """Return the seed of a rank: rank 0 begins as a serial training does, and a resumed training
+    meets games it has not seen."""
     if rank == n_before == 0:
         return seed
     words = np.random.SeedSequence([seed, rank, n_before]).generate_state(1)
@@ -136,7 +137,7 @@ def told_by(runtime: MpiRuntime, n_before: int, compression: str | None = None) 
 
 
 def tell(runtime: MpiRuntime, result: Callable[[], Result], target: str | None) -> None:
-    """Rank 0 does, and the others wait for it."""
+    """Let rank 0 tell the result while the others wait for it."""
     if runtime.comm.Get_rank() == 0:
         publish(result(), target)
     if runtime.comm.Get_size() < runtime.facts.processes:
@@ -151,7 +152,8 @@ def run_shown(
     hooks: Sequence[Hook[Ranks]] = (),
     after_tick: Callable[[], None] = lambda: None,
 ) -> Progress:
-    """Rank 0 shows it, whichever process that is by then, and does what comes after a tick."""
+    """Train with a bar that rank 0 shows, whichever process that is by then; it also does what
+    comes after a tick."""
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
 
     def tick(n: int) -> None:

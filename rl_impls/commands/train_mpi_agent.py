@@ -33,7 +33,7 @@ AgentRuntime = MpiPPORuntime | MpiCentralRuntime
 
 @dataclass(frozen=True, slots=True)
 class WithBest:
-    """What a checkpoint holds: all that a training goes on from."""
+    """An agent with its best parameters: all that a training goes on from."""
 
     agent: DeepAgent
     best: BestCheckpoint
@@ -87,7 +87,7 @@ def _saved(arguments: Namespace, best: BestCheckpoint) -> DeepAgent | None:
 
 
 def _n_envs(arguments: Namespace, n_ranks: int) -> tuple[int, int]:
-    """That the agent is made for, and those of a rank."""
+    """Return the environments that the agent is made for, and those of a rank."""
     if arguments.runtime == "mpi-central":
         n_workers = max(1, n_ranks - 1)
         n = arguments.envs or n_workers

@@ -24,7 +24,8 @@ _RULES: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 
 def rules_for(tables: type, reset: Callable[..., Any], step: Callable[..., Any]) -> None:
-    """`reset(tables, draw)` and `step(tables, state, action, draw)` in what numba can compile."""
+    """Register `reset(tables, draw)` and `step(tables, state, action, draw)`, in what numba can
+    compile."""
     _RULES[tables] = (reset, step)
 
 
@@ -33,12 +34,12 @@ def has_rules(tables: object) -> bool:
 
 
 def reset_state(tables: Any, draw: Any) -> int:
-    """The first state of an episode."""
+    """Return the first state of an episode."""
     return int(_RULES[type(tables)][0](tables, draw))
 
 
 def step_state(tables: Any, state: Any, action: Any, draw: Any) -> tuple[int, float, bool]:
-    """The next state, the reward, and whether the episode terminated."""
+    """Return the next state, the reward, and whether the episode terminated."""
     s_t, r_t, terminated = _RULES[type(tables)][1](tables, state, action, draw)
     return int(s_t), float(r_t), bool(terminated)
 

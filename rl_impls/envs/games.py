@@ -1,9 +1,4 @@
-"""Tic-tac-toe against an opponent that plays at random; a coin decides who opens.
-
-A state is the board read as a number in base 3: cell i counts 3**i times 0 (empty), 1 (the agent's)
-or 2 (the opponent's). A step is the agent's move and the opponent's reply. A won game pays +1, a
-lost one -1, a draw 0.
-"""
+"""Tic-tac-toe and a bandit with two arms, as models."""
 
 from __future__ import annotations
 
@@ -24,6 +19,12 @@ from rl_impls.envs.model import (
     States,
 )
 from rl_impls.errors import SettingError
+
+# Tic-tac-toe against an opponent that plays at random; a coin decides who opens.
+#
+# A state is the board read as a number in base 3: cell i counts 3**i times 0 (empty), 1 (the
+# agent's) or 2 (the opponent's). A step is the agent's move and the opponent's reply. A won game
+# pays +1, a lost one -1, a draw 0.
 
 N_CELLS: Final = 9
 N_STATES: Final = 3**N_CELLS
@@ -48,7 +49,7 @@ REWARDS: Final = (0.0, 1.0, -1.0, 0.0)
 
 
 class TicTacToeTables(NamedTuple):
-    """All that the rules need to know, looked up by state."""
+    """Tables that the rules look up by state."""
 
     standing: NDArray[np.uint8]  # (n_states,): GOES_ON, AGENT, OPPONENT or DRAWN
     n_empty: NDArray[np.uint8]  # (n_states,)
@@ -72,7 +73,7 @@ def build_tables() -> TicTacToeTables:
 
 
 class TicTacToe:
-    """The rules."""
+    """The rules of tic-tac-toe."""
 
     n_states = N_STATES
     n_actions = N_CELLS
@@ -87,7 +88,8 @@ class TicTacToe:
         self._standing = self.tables.standing.tobytes()  # indexing bytes beats indexing an array
 
     def reset(self, draw: int) -> int:
-        """The top bit is the coin, the other 31 choose the opponent's opening."""
+        """Return the first board: the top bit is the coin, the other 31 choose the opponent's
+        opening."""
         if draw >> 31 == 0:
             return 0
         return OPPONENT * POWERS[(draw & 0x7FFFFFFF) * N_CELLS >> 31]
@@ -120,7 +122,7 @@ class TicTacToe:
 
 
 def _legal_cells(tables: TicTacToeTables) -> list[tuple[int, ...]]:
-    """One tuple for each set of empty cells, shared by all boards that have it."""
+    """Return the legal cells of every board; boards with the same ones share one tuple."""
     shared: dict[tuple[int, ...], tuple[int, ...]] = {}
     rows = zip(
         tables.standing.tolist(), tables.n_empty.tolist(), tables.empty.tolist(), strict=True
@@ -134,7 +136,7 @@ def _legal_cells(tables: TicTacToeTables) -> list[tuple[int, ...]]:
 
 @cache
 def rules() -> TicTacToe:
-    """The rules hold no state: one copy is enough for a process."""
+    """Return the rules, which hold no state: one copy is enough for a process."""
     return TicTacToe()
 
 
@@ -158,7 +160,7 @@ class TicTacToeVectorEnv(ModelVectorEnv):
 
 
 def render_board(state: int) -> str:
-    """Three lines: X is the agent, O the opponent."""
+    """Return the board in three lines: X is the agent, O the opponent."""
     marks = [".XO"[state // power % 3] for power in POWERS]
     return "\n".join(" ".join(marks[row : row + 3]) for row in (0, 3, 6))
 

@@ -1,7 +1,8 @@
-"""What an environment with few states is: pure functions of a state, an action and chance.
+"""Environments with few states: a model of pure functions, one of it, and many of it at once.
 
-Chance is a *draw*: 32 random bits, handed in by the caller. So one set of rules serves the single
-environment, the batched one and compiled code, and equal draws give equal games in all three.
+A model is told chance as a *draw*: 32 random bits, handed in by the caller. So one set of rules
+serves the single environment, the batched one and compiled code, and equal draws give equal games
+in all three.
 """
 
 from __future__ import annotations
@@ -43,21 +44,18 @@ class Model(Protocol):
     tables: Any
 
     def reset(self, draw: int) -> int:
-        """The first state of an episode."""
+        """Return the first state of an episode."""
 
     def step(self, state: int, action: int, draw: int) -> tuple[int, float, bool]:
-        """The next state, the reward, and whether the episode terminated."""
+        """Return the next state, the reward, and whether the episode terminated."""
 
     def reset_batch(self, draws: Draws) -> States:
-        """`reset` for each draw."""
+        """Return `reset` for each draw."""
 
     def step_batch(
         self, states: States, actions: Actions, draws: Draws
     ) -> tuple[States, Rewards, Flags]:
-        """`step` for each row."""
-
-
-# One environment over a model, with Gymnasium's interface.
+        """Return `step` for each row."""
 
 
 # An illegal action ends the episode as a loss where it stands: an agent that ignores the mask still
@@ -95,7 +93,7 @@ class ModelEnv(gymnasium.Env[np.int64, np.int64]):
         return state, reward, terminated, False, self._info()
 
     def play(self, action: int) -> tuple[int, float, bool]:
-        """A step without what Gymnasium adds to it: (state, reward, terminated)."""
+        """Step without what Gymnasium adds to it, and return (state, reward, terminated)."""
         if not self.running:
             raise IllegalAction("no episode is running: call reset() first.")
         if action in self.model.legal[self.state]:
@@ -115,16 +113,13 @@ class ModelEnv(gymnasium.Env[np.int64, np.int64]):
         self.running = running
 
 
-# Many environments of one model at once, in arrays.
-
-
 # Random numbers come a thousand rows at a time: asked for singly, they cost as much as a step.
 ROWS_OF_CHANCE: Final = 1024
 
 
 @dataclass(frozen=True, slots=True)
 class BatchStep:
-    """What one step of every environment gave. The next step overwrites these arrays."""
+    """The results of one step of every environment. The next step overwrites these arrays."""
 
     s_t: States  # where the action led, the last state of an episode included
     r_t: Rewards
@@ -170,7 +165,7 @@ class BatchEnv:
         return BatchStep(self._s_t, self._r_t, self._terminated, n_episodes, reward_sum)
 
     def step_or_forfeit(self, actions: Actions, illegal: NDArray[np.intp]) -> BatchStep:
-        """The same, where the rows `illegal` lose their episode where it stands."""
+        """Step, where the rows `illegal` lose their episode where it stands."""
         stays = self.states[illegal]
         some_legal = self.model.masks[stays].argmax(axis=1)
         actions = actions.copy()

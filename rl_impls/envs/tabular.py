@@ -85,12 +85,12 @@ class TabularEnv:
 
 
 def make_tabular(name: str, *, seed: int | None = None, **arguments: Any) -> TabularEnv:
-    """`gymnasium.make(name, **arguments)` by number."""
+    """Make `gymnasium.make(name, **arguments)`, seen by number."""
     return TabularEnv(gymnasium.make(name, **arguments), seed=seed)
 
 
 def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]]:
-    """How many observations a space has, and the number of each."""
+    """Return how many observations a space has, and what numbers each."""
     match space:
         case spaces.Discrete():
             first = int(space.start)
@@ -109,7 +109,7 @@ def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]
             )
 
     def number(observation: Any) -> int:
-        """Mixed radix: the last component counts singly."""
+        """Number an observation in mixed radix: the last component counts singly."""
         n = 0
         for value, first, size in zip(observation, firsts, sizes, strict=True):
             n = n * size + int(value) - first

@@ -8,7 +8,7 @@ from rl_impls import jit
 
 
 def fastest() -> Any:
-    """The module `kernels`, or `plain`, which has the same functions."""
+    """Return the module `kernels`, or `plain`, which has the same functions."""
     if jit.has_numba():
         from rl_impls.nets import kernels
 

@@ -1,4 +1,4 @@
-"""First weights, of shape (fan_in, fan_out)."""
+"""A multi-layer perceptron, forward and backward, in arrays that are allocated once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def he_normal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
 
 
 def he_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
-    """The same variance from U(-b, b), b = sqrt(6 / fan_in)."""
+    """Weights from U(-b, b), b = sqrt(6 / fan_in), which have the variance of `he_normal`."""
     return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / fan_in))
 
 
@@ -48,11 +48,9 @@ def init_named(name: str) -> Callable[[np.random.Generator, int, int], Weights]:
     return INITS[name]
 
 
-# Parts of a network's flat arrays, by layer and by batch size.
-
-
 class Layer(NamedTuple):
-    """What one dense layer works on in a batch of some size: y = activation(z), z = h W + b."""
+    """The arrays that one dense layer works on in a batch of some size: y = activation(z), z = h W
+    + b."""
 
     activation: Activation
     weight: Array
@@ -71,7 +69,8 @@ class Views(NamedTuple):
 
 
 def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Array]]:
-    """Weights (fan_in, fan_out) and biases (fan_out,): views of one flat array, layer by layer."""
+    """Return weights (fan_in, fan_out) and biases (fan_out,): views of one flat array, layer by
+    layer."""
     weights, biases = [], []
     at = 0
     for fan_in, fan_out in pairwise(sizes):
@@ -82,9 +81,6 @@ def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Arra
     return weights, biases
 
 
-# A multi-layer perceptron, forward and backward, in arrays that are allocated once.
-
-
 __all__ = ["MLP", "he_normal"]
 
 # Batches come in few sizes. Whoever goes through many makes the views of each anew.
@@ -92,7 +88,7 @@ _MOST_VIEWS: Final = 16
 
 
 class MLP:
-    """Dense layers with an activation between them and another one at the end.
+    """A stack of dense layers with an activation between them and another one at the end.
 
     All weights and biases lie in one flat array, `params`, and their gradients in another, `grads`:
     an optimiser, a copy for a target network or an average over processes is one pass over each.
@@ -177,10 +173,10 @@ class MLP:
     def backward(
         self, grad_out: NDArray[Any], *, accumulate: bool = False, input_grad: bool = False
     ) -> NDArray[Any] | None:
-        """From dL/dy of the last `forward`'s output to dL/dparams in `grads`.
+        """Turn dL/dy of the last `forward`'s output into dL/dparams in `grads`.
 
         Sums over the rows: the gradient of a mean over the batch comes out where `grad_out` was
-        divided by its number of rows, as the functions in `losses` do. With `accumulate` it is
+        divided by its number of rows, as the losses in `optimisers` do. With `accumulate` it is
         added to what `grads` holds. With `input_grad` it returns dL/dx, which the next call
         overwrites. `grad_out` is left alone.
         """
@@ -206,7 +202,7 @@ class MLP:
         return delta if input_grad else None
 
     def _through(self, layer: Layer, delta: Array, bias_grad: Array) -> Array:
-        """Back through a layer's activation, and the gradient of its bias."""
+        """Go back through a layer's activation, and compute the gradient of its bias."""
         code = layer.activation.code
         # What the caller gave is not written to, and compiled code wants it in one piece.
         if delta is not layer.delta and not (code == LINEAR and delta.flags.carray):
@@ -232,7 +228,7 @@ class MLP:
         return self.output if layer == len(self.sizes) - 2 else self.activation
 
     def _checked(self, x: NDArray[Any]) -> Views:
-        """The views for a batch of this shape, if there can be one."""
+        """Return the views for a batch of this shape, if there can be one."""
         if x.ndim != 2 or x.shape[1] != self.sizes[0]:
             raise ValueError(f"expected an input of shape (batch, {self.sizes[0]}), not {x.shape}")
         if len(x) > self.max_batch:
@@ -243,7 +239,7 @@ class MLP:
         return views
 
     def _viewed(self, n: int) -> Views:
-        """The parts of the arrays that a batch of `n` rows works on."""
+        """Return the parts of the arrays that a batch of `n` rows works on."""
         layers = []
         at = 0
         for i, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):

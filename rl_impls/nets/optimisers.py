@@ -22,7 +22,7 @@ State = dict[str, NDArray[Any]]
 
 
 class Optimiser(Protocol):
-    """What an agent asks of one, whatever its steps are computed with."""
+    """Steps down a gradient; an agent asks for no more, whatever the steps are computed with."""
 
     n_steps: int
 
@@ -118,7 +118,8 @@ class Adam:
 
 
 def corrections(rate: float, t: int, betas: tuple[float, float]) -> tuple[float, float]:
-    """rate / (1 - beta_1**t) and 1 / sqrt(1 - beta_2**t): of a step, not of each parameter."""
+    """Return rate / (1 - beta_1**t) and 1 / sqrt(1 - beta_2**t): of a step, not of each
+    parameter."""
     return rate / (1.0 - betas[0] ** t), 1.0 / math.sqrt(1.0 - betas[1] ** t)
 
 
@@ -148,9 +149,6 @@ def _restore(state: Mapping[str, NDArray[Any]], **arrays: NDArray[Any]) -> None:
         array[:] = state[name]
 
 
-# What is done to flat arrays of parameters and gradients between two steps.
-
-
 def clip_by_norm(grads: NDArray[Any], most: float = 0.5) -> float:
     """g <- g min(1, most / |g|), in place; returns |g| before (Pascanu et al., 2013).
 
@@ -165,7 +163,7 @@ def clip_by_norm(grads: NDArray[Any], most: float = 0.5) -> float:
 
 
 def norm_of(grads: NDArray[Any]) -> float:
-    """|g|; finite where all of it is."""
+    """Return |g|; it is finite where all of g is."""
     with np.errstate(over="ignore"):
         norm = math.sqrt(np.dot(grads, grads))
     if math.isinf(norm):  # the squares may be too large for float32 where their root is not

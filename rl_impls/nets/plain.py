@@ -1,7 +1,8 @@
-"""Activations as pairs: the value, in place, and the derivative, from what a layer keeps.
+"""Activations, and the functions of `kernels` in NumPy, for where Numba is missing.
 
-With z what goes into the activation and y what comes out. All but GELU find their derivative in y,
-so that z need not be kept and y is written over it: there `y` and `z` are the same array.
+An activation is a pair: the value, in place, and the derivative, from what a layer keeps. With z
+what goes into the activation and y what comes out: all but GELU find their derivative in y, so that
+z need not be kept and y is written over it. There `y` and `z` are the same array.
 """
 
 from __future__ import annotations
@@ -153,9 +154,6 @@ def activation_named(name: str) -> Activation:
             f"there is no activation {name!r}: choose one of {', '.join(ACTIVATIONS)}."
         )
     return ACTIVATIONS[name]
-
-
-# The functions of `kernels` in NumPy, for where Numba is missing.
 
 
 # There is no `forward_rows`: NumPy's calls cost the same for one row as for one of many.

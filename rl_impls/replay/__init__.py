@@ -8,7 +8,8 @@ from rl_impls import jit
 
 
 def fastest() -> Any:
-    """The module `kernels`, or `plain`, which has the same functions and draws the same rows."""
+    """Return the module `kernels`, or `plain`, which has the same functions and draws the same
+    rows."""
     if jit.has_numba():
         from rl_impls.replay import kernels
 

@@ -1,11 +1,4 @@
-"""What the way down a sum tree takes and Numba does not write by itself: vectors and prefetches.
-
-They are LLVM's own, which each processor's backend turns into what it has: with AVX-512, eight sums
-of a group in three steps, and one comparison with all of them. They are fixed: what Numba has
-cached of their callers never goes stale.
-
-Called from Python they do the same with NumPy, and fetch nothing.
-"""
+"""Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call."""
 
 from __future__ import annotations
 
@@ -32,9 +25,17 @@ from rl_impls.replay.layout import (
 )
 from rl_impls.splitmix import GAMMA, unit
 
+# What the way down a sum tree takes and Numba does not write by itself: vectors and prefetches.
+#
+# They are LLVM's own, which each processor's backend turns into what it has: with AVX-512, eight
+# sums of a group in three steps, and one comparison with all of them. They are fixed: what Numba
+# has cached of their callers never goes stale.
+#
+# Called from Python they do the same with NumPy, and fetch nothing.
+
 
 def child_at(groups: Any, group: int, mark: float) -> tuple[int, float]:
-    """The child of a group in which the mark lies, and how far into it.
+    """Return the child of a group in which the mark lies, and how far into it.
 
     Without a branch: nobody can foretell where the mark lies. Behind all of them is in the last.
     """
@@ -48,14 +49,14 @@ def fetch(rows: Any, row: int) -> None:
 
 
 def _place(context: Any, builder: Any, kind: Any, rows: Any, row: Any) -> Any:
-    """The address of a row of a two-dimensional array."""
+    """Return the address of a row of a two-dimensional array."""
     array = context.make_array(kind)(context, builder, rows)
     width = builder.extract_value(array.shape, 1)
     return builder.gep(array.data, [builder.mul(row, width)])
 
 
 def _begins(builder: Any, children: Any) -> Any:
-    """Where each child begins: 0, then all of `tree.ends_of` but the last."""
+    """Return where each child begins: at 0, then at all of `layout.ends_of` but the last."""
     n = children.type.count
     zeros = ir.Constant(children.type, [0.0] * n)
 
@@ -72,7 +73,7 @@ def _begins(builder: Any, children: Any) -> Any:
 
 
 def _everywhere(builder: Any, number: Any, n: int) -> Any:
-    """A vector of n times this number."""
+    """Return a vector of n times this number."""
     lanes = ir.Constant(ir.VectorType(number.type, n), ir.Undefined)
     first = builder.insert_element(lanes, number, ir.IntType(32)(0))
     to_first = ir.Constant(ir.VectorType(ir.IntType(32), n), [0] * n)
@@ -144,7 +145,7 @@ LEAF_SHIFT: Final = 4  # a sixteenth
 def gather(
     ring: Any, rows: Any, obs_tm1: Any, a_tm1: Any, r_t: Any, obs_t: Any, terminated_t: Any
 ) -> None:
-    """See `layout`."""
+    """Gather the fields of these rows; see `layout`."""
     size = obs_tm1.shape[1]
     # A short loop first: it has many rows under way from memory before they are needed.
     for i in range(len(rows)):
@@ -206,7 +207,8 @@ def sample(
 
 @inlined
 def walked_level(n_levels: int, last: int, n_marks: int) -> int:
-    """The last level that has no more nodes than there are marks; `last` is the lowest node."""
+    """Return the last level that has no more nodes than there are marks; `last` is the lowest
+    node."""
     level = 0
     while level + 1 < n_levels and last >> (SHIFT * (n_levels - 2 - level)) < n_marks:
         level += 1
@@ -215,7 +217,7 @@ def walked_level(n_levels: int, last: int, n_marks: int) -> int:
 
 @inlined
 def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
-    """The node of a level in which each mark lies; marks become how far into it.
+    """Find the node of a level in which each mark lies; marks become how far into it.
 
     Marks ascend: all of them are found in one pass along the level.
     """
@@ -235,8 +237,8 @@ def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
 def descend(
     leaves: Any, tree: Any, starts: Any, last_leaf: int, rng: Any, marks: Any, nodes: Any
 ) -> None:
-    """A lowest node for each of `nodes`, one from each of as many equal parts of the total, and
-    how far into it."""
+    """Find a lowest node for each of `nodes`, one from each of as many equal parts of the total,
+    and how far into it."""
     n = len(nodes)
     share = tree[0, 0] / n
     counter = rng[0]
@@ -351,7 +353,7 @@ def update_tree(
 def fill_tree(
     leaves: Leaves, tree: Tree, starts: Rows, begin: int, end: int, priority: float
 ) -> None:
-    """The same priority for the slots from `begin` to before `end`, at least one."""
+    """Give the slots from `begin` to before `end`, at least one, the same priority."""
     for slot in range(begin, end):
         leaves[slot >> LEAF_SHIFT, slot & (LEAVES - 1)] = priority
     first, last = begin >> LEAF_SHIFT, (end - 1) >> LEAF_SHIFT

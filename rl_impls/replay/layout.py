@@ -1,4 +1,4 @@
-"""Many transitions at once, one array a field."""
+"""Transitions and their priorities as they lie in memory."""
 
 from __future__ import annotations
 
@@ -30,14 +30,15 @@ class Transitions:
 
     @classmethod
     def zeros(cls, n: int, obs_size: int, act_size: int = 0) -> Self:
-        """`act_size` numbers an action, or without it the number of a discrete one."""
+        """Return room for `n` transitions, with `act_size` numbers an action, or without it the
+        number of a discrete one."""
         return cls(**zeros_of(n, obs_size, act_size))
 
     def arrays(self) -> tuple[NDArray[Any], ...]:
         return (self.obs_tm1, self.a_tm1, self.r_t, self.obs_t, self.terminated_t)
 
     def columns(self) -> tuple[NDArray[Any], ...]:
-        """The same memory in one form for both kinds of actions: (n, act_size) or (n, 1)."""
+        """Return the same memory in one form for both kinds of actions: (n, act_size) or (n, 1)."""
         actions = self.a_tm1 if self.a_tm1.ndim == 2 else self.a_tm1[:, None]
         return (self.obs_tm1, actions, self.r_t, self.obs_t, self.terminated_t)
 
@@ -86,7 +87,7 @@ LINE: Final = 64  # bytes of a cache line
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """Zeros that begin with a cache line."""
+    """Return zeros that begin with a cache line."""
     n_bytes = int(np.prod(shape)) * np.dtype(dtype).itemsize
     raw = np.zeros(n_bytes + LINE, np.uint8)
     start = -raw.ctypes.data % LINE
@@ -94,7 +95,7 @@ def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
 
 
 def row_type(obs_size: int, act_size: int) -> np.dtype[np.void]:
-    """The fields of a row; kernels find them by the same sums."""
+    """Return the fields of a row; kernels find them by the same sums."""
     lanes = 2 * obs_size + 2 + (act_size or 2)
     lanes += lanes % 2
     observation = (np.float32, (obs_size,))
@@ -114,7 +115,8 @@ def row_type(obs_size: int, act_size: int) -> np.dtype[np.void]:
 
 
 def padded(lanes: int) -> int:
-    """Whole lines where that takes at most a third more: a row begins in no other row's line."""
+    """Round up to whole lines where that takes at most a third more: a row then begins in no other
+    row's line."""
     per_line = LINE // 4
     whole = -(-lanes // per_line) * per_line
     return whole if 3 * whole <= 4 * lanes else lanes
@@ -123,7 +125,7 @@ def padded(lanes: int) -> int:
 def rows_and_fields(
     n: int, obs_size: int, act_size: int
 ) -> tuple[NDArray[np.float32], Transitions]:
-    """`n` rows as numbers, and the same memory as fields."""
+    """Return `n` rows as numbers, and the same memory as fields."""
     kind = row_type(obs_size, act_size)
     rows = aligned_zeros((n, kind.itemsize // 4), np.float32)
     fields = rows.view(kind)[:, 0]
@@ -157,7 +159,7 @@ NEVER_ADDED: Final = -2
 
 
 def empty_tree(capacity: int) -> tuple[Leaves, Tree, Rows]:
-    """The groups of leaves, those of nodes, and which of these begins each level, the root's
+    """Return the groups of leaves, those of nodes, and which of these begins each level, the root's
     first."""
     n_nodes = [-(-capacity // LEAVES)]
     while n_nodes[0] > 1:
@@ -168,12 +170,12 @@ def empty_tree(capacity: int) -> tuple[Leaves, Tree, Rows]:
 
 
 def nodes_of(tree: Tree, starts: Rows, level: int) -> NDArray[np.float64]:
-    """The nodes from the beginning of a level on; a view."""
+    """Return the nodes from the beginning of a level on; a view."""
     return tree[starts[level] :].reshape(-1)
 
 
 def ends_of(groups: NDArray[Any]) -> NDArray[np.float64]:
-    """Where the children of each group end: the sums of the first one, two, ... of them.
+    """Return where the children of each group end: the sums of the first one, two, ... of them.
 
     Added in the order of vector instructions, which is not that of NumPy's own `cumsum`.
     """
@@ -186,7 +188,7 @@ def ends_of(groups: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def totals_of(groups: NDArray[Any]) -> NDArray[np.float64]:
-    """The sum of each group, child by child, which is the order of compiled code."""
+    """Return the sum of each group, child by child, which is the order of compiled code."""
     totals: NDArray[np.float64] = groups[:, 0].astype(np.float64)
     for child in range(1, groups.shape[1]):
         totals += groups[:, child]

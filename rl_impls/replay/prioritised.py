@@ -109,7 +109,8 @@ class PrioritisedReplay(Ring):
         return self._batch
 
     def update(self, indices: NDArray[np.int64], td_errors: NDArray[Any]) -> int:
-        """New priorities for transitions that `sample` drew; returns how many are still there.
+        """Set new priorities for transitions that `sample` drew, and return how many are still
+        there.
 
         Of several errors for one transition the last one counts.
         """
@@ -128,11 +129,11 @@ class PrioritisedReplay(Ring):
         return int(n)
 
     def priorities(self) -> NDArray[np.float64]:
-        """p_i**alpha of each slot that holds a transition."""
+        """Return p_i**alpha of each slot that holds a transition."""
         return self._leaves()[: len(self)].astype(np.float64)
 
     def total(self) -> float:
-        """The root of the tree: the sum of all priorities."""
+        """Return the root of the tree: the sum of all priorities."""
         _, tree, _ = self._sums
         return float(tree[0, 0])
 

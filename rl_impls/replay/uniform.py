@@ -1,4 +1,4 @@
-"""The newest transitions, in arrays that are allocated once."""
+"""A ring of the newest transitions, in arrays that are allocated once, and uniform replay of it."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ class Ring:
         self.add_batch(Transitions(step.obs_tm1, a_tm1, step.r_t, step.obs_t, step.terminated))
 
     def state(self) -> State:
-        """All it holds, and where its chance stands, as plain arrays."""
+        """Return all it holds, and where its chance stands, as plain arrays."""
         size = len(self)
         fields = zip(Transitions.__slots__, self._store.arrays(), strict=True)
         return {
@@ -124,14 +124,11 @@ class Ring:
             raise ValueError("the replay buffer is empty: add transitions before sampling")
 
 
-# Uniform experience replay (Lin, 1992).
-
-
 __all__ = ["Transitions", "UniformReplay"]
 
 
 class UniformReplay(Ring):
-    """A ring of the newest `capacity` transitions, sampled uniformly with replacement."""
+    """A ring of the newest `capacity` transitions, drawn uniformly with replacement (Lin, 1992)."""
 
     def __init__(
         self,

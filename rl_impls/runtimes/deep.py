@@ -22,8 +22,8 @@ from rl_impls.tabular.training import Training, check_count
 
 
 class DeepRuntime:
-    """What `SerialRuntime` is to a learner of a table, for `run`. A batch steps as a whole: the
-    last step may lead beyond those asked for."""
+    """Trains a deep agent in this process, as `SerialRuntime` does a table. A batch steps as a
+    whole: the last step may lead beyond those asked for."""
 
     def __init__(
         self,
@@ -57,7 +57,7 @@ class DeepRuntime:
 def in_pieces(
     n_steps: int, n_made: Callable[[], int], make: Callable[[int], object], tick: Tick | None
 ) -> None:
-    """Until so many steps are made, with a tick now and then."""
+    """Make steps until there are so many, with a tick now and then."""
     piece = n_steps if tick is None else -(-n_steps // N_TICKS)
     while (left := n_steps - n_made()) > 0:
         make(min(piece, left))
@@ -93,7 +93,7 @@ def add_step(r_t: Any, terminated: Any, truncated: Any, totals: Any) -> None:
 
 
 class HasAgent(Protocol):
-    """All that the hooks below ask for."""
+    """Has an agent; the hooks below ask for no more."""
 
     @property
     def agent(self) -> DeepAgent: ...

@@ -1,4 +1,4 @@
-"""How many processes, on which cores, with how many threads."""
+"""The cores and threads that processes are given, and the memory and CPU time they took."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ MOST_BY_DEFAULT: Final = 4
 
 
 def usable_cores() -> tuple[int, ...]:
-    """The cores this process may run on; none where the system does not say."""
+    """Return the cores this process may run on; none where the system does not say."""
     if not hasattr(os, "sched_getaffinity"):
         return ()
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
 def default_processes() -> int:
-    """One for each physical core that may be used, and four at most."""
+    """Return one process for each physical core that may be used, and four at most."""
     physical = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     return min(physical, len(usable_cores()) or physical, MOST_BY_DEFAULT)
 
 
 def cores_for(n_processes: int) -> tuple[int, ...]:
-    """A core for each process, in turn where there are fewer."""
+    """Return a core for each process, in turn where there are fewer."""
     cores = usable_cores()
     if not cores:
         raise SettingError("this system cannot pin processes to cores: train without pinning.")
@@ -52,21 +52,18 @@ def cap_threads(n: int) -> Any:
     return threadpool_limits(limits=n)
 
 
-# Memory and CPU time of processes.
-
-
 def peak_rss_bytes() -> int:
-    """The most memory this process has had in use.
+    """Return the most memory this process has had in use.
 
     Not from getrusage where there is another way: it counts what a process had before it became
     this program, which for a started child is its parent's memory.
     """
     try:
-        found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+        match = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
     except OSError:
-        found = None
-    if found:
-        return int(found[1]) * 1024
+        match = None
+    if match:
+        return int(match[1]) * 1024
     import resource
 
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -74,7 +71,7 @@ def peak_rss_bytes() -> int:
 
 
 class Usage(NamedTuple):
-    """Of this process and those it started that are still there."""
+    """CPU time and memory of this process and those it started that are still there."""
 
     cpu_s: float
     rss_bytes: int

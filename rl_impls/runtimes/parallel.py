@@ -1,4 +1,4 @@
-"""A process that trains: it takes steps piece by piece, and merges after each."""
+"""Training in several processes, each with its own copy of the table, merged in shared memory."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ GO: Final = "go"
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class WorkerJob:
     number: int
     board: Board
     kind: type[QLearner]
@@ -47,26 +47,26 @@ class Job:
 
 
 @dataclass(frozen=True, slots=True)
-class Report:
-    """All pieces of one call are done."""
+class WorkerReport:
+    """The work of one call, when all its pieces are done."""
 
     training: Training
     peak_rss_bytes: int
 
 
-def main(job: Job, connection: Connection) -> None:
+def main(job: WorkerJob, connection: Connection) -> None:
     """Train whenever told to, until the other end of the connection is closed."""
     with failures_told(connection):
         worker = Worker(job)
-        connection.send(Report(Training(0, 0, 0.0), peak_rss_bytes()))
+        connection.send(WorkerReport(Training(0, 0, 0.0), peak_rss_bytes()))
         while connection.recv() == GO:
-            connection.send(Report(worker.train(), peak_rss_bytes()))
+            connection.send(WorkerReport(worker.train(), peak_rss_bytes()))
 
 
 class Worker:
     """A learner and an environment of its own, compiled and ready."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: WorkerJob) -> None:
         pin_to(*job.cores)
         self._threads: Final = cap_threads(job.threads)
         self._job: Final = job
@@ -101,9 +101,6 @@ class Worker:
     def _tell_speed(self, steps_per_s: float) -> None:
         speeds, number = self._job.board.speeds, self._job.number
         speeds[number] = blended(float(speeds[number]), steps_per_s)
-
-
-# Training in several processes, each with its own copy of the table, merged in shared memory.
 
 
 STEPS_PER_SYNC: Final = 1_000
@@ -196,11 +193,11 @@ class ParallelRuntime:
         self._peaks_bytes.clear()
         self.learner()
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs(self) -> Iterator[WorkerJob]:
         n, cores = self.facts.processes, self.facts.cores
         seeds = np.random.SeedSequence(self._seed).generate_state(2 * n, np.uint64).tolist()
         for number in range(n):
-            yield Job(
+            yield WorkerJob(
                 number=number,
                 board=self._board,
                 kind=type(self._learner),
@@ -215,7 +212,7 @@ class ParallelRuntime:
             )
 
     def _gather(self, tick: Callable[[], None] | None) -> Training:
-        """What all workers did, when each has said so. A dead one's pipe is at its end."""
+        """Return what all workers did, when each has said so. A dead one's pipe is at its end."""
         busy = {member.pipe: member for member in self._members}
         done = Training(0, 0, 0.0)
         while busy:
@@ -226,9 +223,9 @@ class ParallelRuntime:
                 tick()
         return done
 
-    def _report_of(self, member: Member) -> Report:
+    def _report_of(self, member: Member) -> WorkerReport:
         report = member.answer()
-        assert isinstance(report, Report)
+        assert isinstance(report, WorkerReport)
         self._peaks_bytes[member.name] = report.peak_rss_bytes
         return report
 

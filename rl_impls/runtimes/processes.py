@@ -1,8 +1,4 @@
-"""Memory that processes share and that has no name: nothing is left of it when the last one ends.
-
-A named segment outlives a killed process. This one is a file that never had a name, handed on by
-its descriptor, so the kernel frees it with the last process that holds it, however that ends.
-"""
+"""Processes of a training, and memory that they share."""
 
 from __future__ import annotations
 
@@ -23,6 +19,11 @@ from typing import Any, Final
 
 from rl_impls.errors import MissingDependency, WorkerDied
 
+# Memory that processes share and that has no name: nothing is left of it when the last one ends.
+#
+# A named segment outlives a killed process. This one is a file that never had a name, handed on by
+# its descriptor, so the kernel frees it with the last process that holds it, however that ends.
+
 try:
     import fcntl
 except ImportError as error:  # Windows
@@ -32,7 +33,8 @@ except ImportError as error:  # Windows
 
 
 class NamelessMemory:
-    """`size` bytes of zeros at first. Pickling hands it to a process that is being started."""
+    """Memory of `size` bytes, zeros at first. Pickling hands it to a process that is being
+    started."""
 
     def __init__(self, size: int, fd: int | None = None) -> None:
         self.size: Final = size
@@ -42,7 +44,7 @@ class NamelessMemory:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """One process at a time. The kernel takes the lock back from a process that died."""
+        """Let in one process at a time. The kernel takes the lock back from a process that died."""
         fcntl.lockf(self.fd, fcntl.LOCK_EX)
         try:
             yield
@@ -104,7 +106,7 @@ class Member:
             self.answer()  # tells how it died
 
     def answer(self) -> Any:
-        """What it says next; how it died, if it did."""
+        """Return what it says next, or raise how it died."""
         try:
             said = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -121,7 +123,7 @@ class Member:
 
 
 def start(name: str, target: Callable[..., None], job: object, *, leaf: bool = True) -> Member:
-    """`target(job, connection)` in a process of its own; a leaf starts no others."""
+    """Run `target(job, connection)` in a process of its own; a leaf starts no others."""
     ours, theirs = SPAWNING.Pipe()
     process = SPAWNING.Process(target=target, args=(job, theirs), name=name, daemon=leaf)
     process.start()
@@ -143,7 +145,7 @@ def end(members: Iterable[Member]) -> None:
 
 @contextmanager
 def failures_told(connection: Connection) -> Iterator[None]:
-    """In the process itself: an exception is told to the parent, and ends it."""
+    """Tell the parent of an exception in this process, and end it."""
     try:
         yield
     except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -165,7 +167,7 @@ def interrupts_held_back() -> Iterator[None]:
 
 
 def exit_reason(exit_code: int | None) -> str:
-    """How a process ended, in words."""
+    """Say in words how a process ended."""
     if exit_code is None:
         return "closed its connection"
     if exit_code >= 0:

@@ -1,4 +1,9 @@
-"""What a runtime is: something that makes a learner train, in this process or in several."""
+"""The one loop of training: legs of steps, and between them what is done every so often.
+
+The clock runs while the runtime trains and stands still between the legs: validating, logging and
+monitoring are no part of the throughput. A runtime makes a learner train, in this process or in
+several.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +33,7 @@ class MakeEnv(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """How a training ran, to be recorded with its result."""
+    """The circumstances of a training, to be recorded with its result."""
 
     runtime: str
     processes: int
@@ -38,7 +43,7 @@ class Facts:
 
 
 class Trains(Protocol):
-    """All that `run` asks for."""
+    """Trains; `run` asks for no more."""
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training: ...
 
@@ -51,16 +56,10 @@ class Runtime(Protocol):
         """Play and learn for exactly `n_steps` steps."""
 
     def learner(self) -> QLearner:
-        """The learner with all that was learned so far."""
+        """Return the learner with all that was learned so far."""
 
     def peak_rss_bytes(self) -> int:
-        """The most memory in use so far, the sum over all processes."""
-
-
-# A whole training: legs of steps, and between them what is done every so often.
-#
-# The clock runs while the runtime trains and stands still between the legs: validating, logging and
-# monitoring are no part of the throughput.
+        """Return the most memory in use so far, the sum over all processes."""
 
 
 Watched = TypeVar("Watched", bound=Trains)
@@ -69,7 +68,7 @@ Seen = TypeVar("Seen", contravariant=True)
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """What a training has done so far, in how much time of its own."""
+    """The work of a training so far, and the time of its own that it took."""
 
     done: Training
     seconds: float
@@ -81,7 +80,7 @@ class Progress:
 
 @dataclass(frozen=True, slots=True)
 class Every:
-    """After each `n` steps or episodes."""
+    """An interval of `n` steps or episodes."""
 
     n: int
     per: Per = "step"
@@ -96,7 +95,8 @@ class Every:
         return done.steps if self.per == "step" else done.episodes
 
     def least_steps_until_due(self, done: Training) -> int:
-        """An episode has at least one step, so this never leads past the moment."""
+        """Return the least steps until it is due. An episode has at least one step, so this never
+        leads past the moment."""
         return self.n - self.count(done) % self.n
 
     def is_due(self, before: Training, done: Training) -> bool:
@@ -147,9 +147,6 @@ def call_due(
 
 def _from(n_before: int, tick: Tick | None) -> Tick | None:
     return None if tick is None else lambda n: tick(n_before + n)
-
-
-# How well the table plays while it is being learned, on an environment of its own.
 
 
 @dataclass(frozen=True, slots=True)

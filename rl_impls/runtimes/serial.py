@@ -1,4 +1,4 @@
-"""Training in this process."""
+"""Training of a table in this process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LONGEST_PART: Final = 31_250 * WHOLE_BUFFERS
 
 
 class SerialRuntime:
-    """One learner on one environment. What has to be compiled is compiled here.
+    """Trains one learner on one environment. What has to be compiled is compiled here.
 
     Pinning and `threads`, a cap for BLAS and OpenMP, hold for the whole process from here on.
     """

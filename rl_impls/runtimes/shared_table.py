@@ -1,9 +1,5 @@
-"""Who does how many of the steps that are left: in proportion to measured speed.
-
-Processes take their steps piece by piece, half of their share of what is left at most (factoring;
-Hummel, Schonberg & Flynn, 1992): so all end at about the same time, however the machine treats each
-of them meanwhile.
-"""
+"""A table that several processes share: their pieces of the work, their copies, and how these
+merge."""
 
 from __future__ import annotations
 
@@ -20,6 +16,12 @@ from rl_impls.runtimes.processes import NamelessMemory
 from rl_impls.tabular import CompiledQLearning, QLearner
 from rl_impls.tabular.training import Training
 
+# Who does how many of the steps that are left: in proportion to measured speed.
+#
+# Processes take their steps piece by piece, half of their share of what is left at most (factoring;
+# Hummel, Schonberg & Flynn, 1992): so all end at about the same time, however the machine treats
+# each of them meanwhile.
+
 # The last pieces become small; below this part of a whole one, merging costs more than it saves.
 SMALLEST_PIECE: Final = 1 / 32
 # The part that the latest steps have in a measured speed.
@@ -27,7 +29,7 @@ NEWS: Final = 0.3
 
 
 def shares(total: int, speeds: Sequence[float]) -> list[int]:
-    """`total` split in proportion to `speeds`. The parts are whole and sum to the total.
+    """Split `total` in proportion to `speeds`. The parts are whole and sum to the total.
 
     A speed of 0 is one that is not known yet, and counts as the mean of the known ones.
     """
@@ -40,14 +42,15 @@ def shares(total: int, speeds: Sequence[float]) -> list[int]:
 
 
 def next_piece(left: int, speeds: Sequence[float], worker: int, steps_per_sync: int) -> int:
-    """How many of the `left` steps this worker does before it merges again."""
+    """Return how many of the `left` steps this worker does before it merges again."""
     least = max(1, int(steps_per_sync * SMALLEST_PIECE))
     half_share = shares(left, speeds)[worker] // 2
     return min(left, max(least, half_share), steps_per_sync)
 
 
 def blended(before: float, latest: float) -> float:
-    """A speed that follows the latest one, and not its every whim; `before` is 0 if unknown."""
+    """Return a speed that follows the latest one, and not its every whim; `before` is 0 if
+    unknown."""
     return NEWS * latest + (1 - NEWS) * (before or latest)
 
 
@@ -87,15 +90,12 @@ def merge_pairs(
     return others
 
 
-# What the processes of a training share: the merged table, and who did how much of the work.
-
-
 # The places of `_counts`.
 _ASKED, _TAKEN, _STOPPED, _STEPS, _EPISODES, _N_COUNTS = range(6)
 
 
 class Board:
-    """Arrays over one shared memory.
+    """The merged table and the counts of all workers, arrays over one shared memory.
 
     `q` is the table as merged so far, `n` how often each of its entries was learned, `speeds` the
     steps per second of each worker. All but `stop` and `steps_done` belongs inside `locked`.
@@ -122,17 +122,19 @@ class Board:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """While a worker merges and takes its next piece; never while it acts or learns."""
+        """Hold the lock while a worker merges and takes its next piece; never while it acts or
+        learns."""
         with self.memory.locked():
             yield
 
     def ask_for(self, n_steps: int) -> None:
-        """Workers that take pieces from now on share these steps."""
+        """Let workers that take pieces from now on share these steps."""
         self._counts[_ASKED] = n_steps
         self._counts[_TAKEN] = 0
 
     def take_piece(self, worker: int, steps_per_sync: int) -> int:
-        """The steps this worker does next; 0 when none are left or the training was stopped."""
+        """Return the steps this worker does next; 0 when none are left or the training was
+        stopped."""
         left = int(self._counts[_ASKED] - self._counts[_TAKEN])
         if left <= 0 or self._counts[_STOPPED]:
             return 0
@@ -141,7 +143,7 @@ class Board:
         return piece
 
     def stop(self) -> None:
-        """No worker takes another piece."""
+        """Let no worker take another piece."""
         self._counts[_STOPPED] = 1
 
     def set_progress(self, n_steps: int, n_episodes: int) -> None:
@@ -153,11 +155,8 @@ class Board:
         self._counts[_EPISODES] += n_episodes
 
     def progress(self) -> tuple[int, int]:
-        """The steps and episodes of all workers together, as far as they are merged."""
+        """Return the steps and episodes of all workers together, as far as they are merged."""
         return int(self._counts[_STEPS]), int(self._counts[_EPISODES])
-
-
-# A worker's copy of the shared table: it learns on the copy, and merges it now and then.
 
 
 # Counting visits slows a compiled step by a tenth: a core's cache does not hold the table and its
@@ -186,7 +185,8 @@ class Replica(Protocol):
 
 
 def replica_of(learner: QLearner, board: Board) -> Replica:
-    """From here on the learner's table is the board's, until one of them learns."""
+    """Return the learner's copy: from here on its table is the board's, until one of them
+    learns."""
     with board.locked():
         learner.set_table(board.q)
         if isinstance(learner, CompiledQLearning):
@@ -195,8 +195,8 @@ def replica_of(learner: QLearner, board: Board) -> Replica:
 
 
 class PairReplica:
-    """For any learner. A dictionary counts visits at half an array's price from Python, and knows
-    the visited pairs without a search."""
+    """A copy for any learner. A dictionary counts visits at half an array's price from Python, and
+    knows the visited pairs without a search."""
 
     def __init__(self, learner: QLearner, board: Board) -> None:
         self._learner: Final = learner
@@ -225,8 +225,8 @@ class PairReplica:
 
 
 class ArrayReplica:
-    """For a table in a NumPy array, in compiled code. What changed was learned; its weight is the
-    number of visits estimated from a part of the steps."""
+    """A copy for a table in a NumPy array, in compiled code. What changed was learned; its weight
+    is the number of visits estimated from a part of the steps."""
 
     def __init__(self, learner: CompiledQLearning, board: Board) -> None:
         from rl_impls.tabular.kernels import merge_table

@@ -1,12 +1,4 @@
-"""A batch of updates as array operations, with the result of applying its rows one after another.
-
-Rows interfere in two ways. A row may write the same entry as an earlier one: both must count, so
-the first update of every entry is done, then the second, and so on. A row may take its maximum over
-a row of the table that an earlier one wrote: there the batch is cut, and the rest waits. So array
-operations pay where states seldom meet again within a batch; `kernels.learn_rows` always pays.
-
-`xp` is NumPy, or CuPy for tables on a GPU.
-"""
+"""Q-learning on arrays: one at a time, in batches, in work arrays, and on a GPU."""
 
 from __future__ import annotations
 
@@ -20,10 +12,20 @@ from rl_impls.envs.model import Actions, Flags, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.errors import SettingError
 from rl_impls.tabular.learner import QLearner
-from rl_impls.tabular.training import Transitions
+from rl_impls.tabular.training import TableTransitions
+
+# A batch of updates as array operations, with the result of applying its rows one after another.
+#
+# Rows interfere in two ways. A row may write the same entry as an earlier one: both must count, so
+# the first update of every entry is done, then the second, and so on. A row may take its maximum
+# over a row of the table that an earlier one wrote: there the batch is cut, and the rest waits. So
+# array operations pay where states seldom meet again within a batch; `kernels.learn_rows` always
+# pays.
+#
+# `xp` is NumPy, or CuPy for tables on a GPU.
 
 
-def apply_in_order(xp: Any, q: Any, batch: Transitions, alpha: Any, discount: float) -> None:
+def apply_in_order(xp: Any, q: Any, batch: TableTransitions, alpha: Any, discount: float) -> None:
     """Learn `batch` into the table `q`; `alpha` holds the learning rate of each row."""
     first = 0
     while first < len(batch):
@@ -33,16 +35,16 @@ def apply_in_order(xp: Any, q: Any, batch: Transitions, alpha: Any, discount: fl
         first += n
 
 
-def _rows(batch: Transitions, rows: slice) -> Transitions:
+def _rows(batch: TableTransitions, rows: slice) -> TableTransitions:
     masks_t = None if batch.masks_t is None else batch.masks_t[rows]
-    return Transitions(
+    return TableTransitions(
         batch.s_tm1[rows], batch.a_tm1[rows], batch.r_t[rows], batch.s_t[rows],
         batch.terminated[rows], masks_t,
     )  # fmt: skip
 
 
-def _independent(xp: Any, batch: Transitions) -> int:
-    """How many rows come before the first whose maximum depends on a row before it."""
+def _independent(xp: Any, batch: TableTransitions) -> int:
+    """Return how many rows come before the first whose maximum depends on a row before it."""
     written, first_writer = xp.unique(batch.s_tm1, return_index=True)
     at = xp.minimum(xp.searchsorted(written, batch.s_t), len(written) - 1)
     depends = written[at] == batch.s_t
@@ -51,7 +53,7 @@ def _independent(xp: Any, batch: Transitions) -> int:
     return int(depends.argmax()) if depends.any() else len(batch)
 
 
-def _apply(xp: Any, q: Any, batch: Transitions, alpha: Any, discount: float) -> None:
+def _apply(xp: Any, q: Any, batch: TableTransitions, alpha: Any, discount: float) -> None:
     values = q[batch.s_t]
     if batch.masks_t is not None:
         values = xp.where(batch.masks_t, values, -xp.inf)
@@ -68,7 +70,7 @@ def _apply(xp: Any, q: Any, batch: Transitions, alpha: Any, discount: float) -> 
 
 
 def _occurrence(xp: Any, entries: Any) -> Any:
-    """How often each entry stands in the rows before."""
+    """Count how often each entry stands in the rows before."""
     order = xp.argsort(entries, kind="stable")
     ordered = entries[order]
     turn = xp.empty_like(entries)
@@ -76,11 +78,8 @@ def _occurrence(xp: Any, entries: Any) -> Any:
     return turn
 
 
-# Q-learning on a NumPy array: quick for long rows and for batches.
-
-
 class NumpyQLearning(QLearner):
-    """One float32 array of `xp`, which is NumPy or has its functions."""
+    """Q-learning on one float32 array of `xp`, which is NumPy or has its functions."""
 
     name: ClassVar[str] = "numpy"
 
@@ -129,7 +128,7 @@ class NumpyQLearning(QLearner):
             )
         return actions
 
-    def learn_batch(self, batch: Transitions) -> None:
+    def learn_batch(self, batch: TableTransitions) -> None:
         self._apply(batch, self._alphas(len(batch)))
         self.count_steps(len(batch))
 
@@ -148,7 +147,7 @@ class NumpyQLearning(QLearner):
         to_device = self.xp.asarray
         self.q[to_device(states), to_device(actions)] = to_device(values)
 
-    def _apply(self, batch: Transitions, alphas: NDArray[np.float64]) -> None:
+    def _apply(self, batch: TableTransitions, alphas: NDArray[np.float64]) -> None:
         apply_in_order(self.xp, self.q, batch, alphas, self._discount)
 
     def _on_host(self, array: Any) -> Any:
@@ -173,14 +172,11 @@ class NumpyQLearning(QLearner):
         return actions
 
     def _alphas(self, n: int) -> NDArray[np.float64]:
-        """The learning rate of each of the next `n` steps."""
+        """Return the learning rate of each of the next `n` steps."""
         schedule = self.settings.learning_rate
         if schedule.per == "step":
             return np.array([schedule.at(self.n_steps + i) for i in range(n)])
         return np.full(n, self.alpha)
-
-
-# Q-learning that allocates next to nothing while it runs.
 
 
 COLLECT_EVERY_STEPS: Final = 10_000
@@ -212,9 +208,6 @@ class MemoryOptimizedQLearning(NumpyQLearning):
             gc.collect(1)
 
 
-# Q-learning that collects transitions and learns them together.
-
-
 BUFFER_SIZE: Final = 32
 
 
@@ -233,7 +226,7 @@ class BatchQLearning(NumpyQLearning):
         super().__init__(n_states, n_actions, **arguments)
         if buffer_size < 1:
             raise SettingError(f"a buffer holds at least 1 transition, not {buffer_size}.")
-        self._pending: Final = Transitions(
+        self._pending: Final = TableTransitions(
             np.zeros(buffer_size, np.int64), np.zeros(buffer_size, np.int64),
             np.zeros(buffer_size, np.float32), np.zeros(buffer_size, np.int64),
             np.zeros(buffer_size, np.bool_), np.zeros((buffer_size, n_actions), np.bool_),
@@ -269,7 +262,7 @@ class BatchQLearning(NumpyQLearning):
         if self._n_pending == len(self._rates):
             self.flush()
 
-    def learn_batch(self, batch: Transitions) -> None:
+    def learn_batch(self, batch: TableTransitions) -> None:
         self.flush()
         super().learn_batch(batch)
 
@@ -279,7 +272,7 @@ class BatchQLearning(NumpyQLearning):
             return
         self._n_pending = 0
         assert pending.masks_t is not None
-        rows = Transitions(
+        rows = TableTransitions(
             pending.s_tm1[:n], pending.a_tm1[:n], pending.r_t[:n], pending.s_t[:n],
             pending.terminated[:n], pending.masks_t[:n],
         )  # fmt: skip
@@ -294,11 +287,8 @@ class BatchQLearning(NumpyQLearning):
         super().set_table(table)
 
 
-# Q-learning on a GPU through CuPy, and the same code on NumPy where there is none.
-
-
 def array_module() -> Any:
-    """CuPy where it is installed and finds a device, else NumPy."""
+    """Return CuPy where it is installed and finds a device, else NumPy."""
     try:
         import cupy  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
@@ -317,10 +307,10 @@ class GPUQLearning(BatchQLearning):
     def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
         super().__init__(n_states, n_actions, xp=array_module(), **arguments)
 
-    def _apply(self, batch: Transitions, alphas: NDArray[np.float64]) -> None:
+    def _apply(self, batch: TableTransitions, alphas: NDArray[np.float64]) -> None:
         to_device = self.xp.asarray
         masks_t = None if batch.masks_t is None else to_device(batch.masks_t)
-        there = Transitions(
+        there = TableTransitions(
             to_device(batch.s_tm1), to_device(batch.a_tm1), to_device(batch.r_t),
             to_device(batch.s_t), to_device(batch.terminated), masks_t,
         )  # fmt: skip

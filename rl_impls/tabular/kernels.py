@@ -34,7 +34,7 @@ GROUP: Final = 8
 
 @inlined
 def best_of(q: Any, s: Any) -> tuple[int, Any]:
-    """The best action of a row, the first of equals, and its value."""
+    """Return the best action of a row, the first of equals, and its value."""
     action = 0
     value = q[s, 0]
     for a in range(1, q.shape[1]):
@@ -46,7 +46,8 @@ def best_of(q: Any, s: Any) -> tuple[int, Any]:
 
 @inlined
 def best_masked(q: Any, s: Any, masks: Any, row: int) -> tuple[int, Any]:
-    """The same over the actions that a row of masks allows; minus infinity where it allows none."""
+    """Return the best of the actions that a row of masks allows, and its value; minus infinity
+    where it allows none."""
     action = 0
     value = np.float32(-np.inf)
     for a in range(q.shape[1]):
@@ -58,7 +59,7 @@ def best_masked(q: Any, s: Any, masks: Any, row: int) -> tuple[int, Any]:
 
 @inlined
 def any_of(masks: Any, row: int, draw: Any) -> int:
-    """An action that a row of masks allows, each as likely as the others."""
+    """Return an action that a row of masks allows, each as likely as the others."""
     skip = draw * masks[row].sum() >> 32
     for a in range(masks.shape[1]):
         if masks[row, a]:
@@ -70,7 +71,7 @@ def any_of(masks: Any, row: int, draw: Any) -> int:
 
 @inlined
 def any_legal(q: Any, s: Any, draw: Any) -> int:
-    """A legal action, each as likely as the others."""
+    """Return a legal action, each as likely as the others."""
     n_legal = 0
     for a in range(q.shape[1]):
         if q[s, a] != -np.inf:
@@ -86,12 +87,12 @@ def any_legal(q: Any, s: Any, draw: Any) -> int:
 
 @inlined
 def advanced(value: Any, course: Any) -> Any:
-    """The next value of a schedule; see `schedules.Course`."""
+    """Return the next value of a schedule; see `schedules.Course`."""
     return min(max(value * course.factor + course.slope, course.low), course.high)
 
 
 def make_train(version: int) -> Callable[..., Any]:
-    """The training loop; `version` is that of the rules it will be compiled with."""
+    """Make the training loop; `version` is that of the rules it will be compiled with."""
 
     @compiled
     def train(
@@ -183,7 +184,7 @@ def act_rows(
     rng: NDArray[np.uint64],
     actions: Actions,
 ) -> None:
-    """An epsilon-greedy action for each row."""
+    """Choose an epsilon-greedy action for each row."""
     limit = np.uint64(epsilon * DRAWS)
     counter = rng[0]
     for row in range(len(s_t)):

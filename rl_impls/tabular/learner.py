@@ -1,4 +1,4 @@
-"""What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
+"""The part that every learner of a Q-table shares (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
 
     q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
 
@@ -23,14 +23,15 @@ from rl_impls.envs.tabular import Legal, TabularEnv
 from rl_impls.errors import SettingError, TableFileError
 from rl_impls.schedules import Constant, Exponential, Linear, Schedule
 from rl_impls.tabular import training
-from rl_impls.tabular.training import Training, Transitions, Visits
+from rl_impls.tabular.training import TableTransitions, Training, Visits
 
 _KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Learning rate 0.3; exploration from 1 by 0.999 an episode down to 0.05; discount 0.95."""
+    """The hyper-parameters: learning rate 0.3; exploration from 1 by 0.999 an episode down to 0.05;
+    discount 0.95."""
 
     learning_rate: Schedule = field(default_factory=lambda: Constant(0.3))
     epsilon: Schedule = field(default_factory=lambda: Exponential(1.0, 0.999, 0.05, "episode"))
@@ -41,7 +42,7 @@ class Settings:
             raise SettingError(f"discount lies between 0 and 1, not at {self.discount}.")
 
     def as_data(self) -> dict[str, Any]:
-        """As JSON can hold it."""
+        """Return the settings as JSON can hold them."""
         return {
             "learning_rate": _schedule_as_data(self.learning_rate),
             "epsilon": _schedule_as_data(self.epsilon),
@@ -128,7 +129,7 @@ class QLearner:
     # Acting
 
     def act(self, s_t: int, legal_t: Legal = None) -> int:
-        """With probability epsilon any legal action, otherwise the best one."""
+        """Choose any legal action with probability epsilon, otherwise the best one."""
         if self.chance.random() < self.epsilon:
             choices = self._legal_in(s_t) if legal_t is None else legal_t
             return choices[int(self.chance.random() * len(choices))]
@@ -138,11 +139,11 @@ class QLearner:
         return self._every_action if self.adopted is None else self.adopted.legal[s_t]
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
-        """The best legal action, the first of equals."""
+        """Return the best legal action, the first of equals."""
         raise NotImplementedError
 
     def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
-        """`act` for each row; a mask holds the legal actions of each."""
+        """Choose by `act` for each row; a mask holds the legal actions of each."""
         legal = _legal_rows(masks_t, len(s_t))
         rows = zip(s_t.tolist(), legal, strict=True)
         return np.fromiter((self.act(s, legal_t) for s, legal_t in rows), np.int64, len(s_t))
@@ -162,7 +163,7 @@ class QLearner:
         """Move one entry towards its target. `legal_t` are the legal actions of `s_t`."""
         raise NotImplementedError
 
-    def learn_batch(self, batch: Transitions) -> None:
+    def learn_batch(self, batch: TableTransitions) -> None:
         """Learn the rows in order, each from the table that the rows before it left."""
         legal = _legal_rows(batch.masks_t, len(batch))
         columns = (batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated)
@@ -198,7 +199,7 @@ class QLearner:
     # The table
 
     def table(self) -> NDArray[np.float32]:
-        """A copy of the table, (n_states, n_actions), with what was held back learned."""
+        """Return a copy of the table, (n_states, n_actions), with what was held back learned."""
         raise NotImplementedError
 
     def set_table(self, table: NDArray[Any]) -> None:
@@ -206,19 +207,20 @@ class QLearner:
         raise NotImplementedError
 
     def rows(self) -> tuple[States, NDArray[Any]]:
-        """The states whose row is not all zero, and their rows: the table for a file."""
+        """Return the states whose row is not all zero, and their rows: the table for a file."""
         table = self.table()
         states = np.flatnonzero(table.any(axis=1))
         return states, table[states]
 
     def set_rows(self, states: States, rows: NDArray[Any]) -> None:
-        """The reverse of `rows`."""
+        """Take over what `rows` returned."""
         table = np.zeros((self.n_states, self.n_actions), rows.dtype)
         table[states] = rows
         self.set_table(table)
 
     def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
-        """The values of these pairs. Of pairs that were learned only: others may hold anything."""
+        """Return the values of these pairs. Of pairs that were learned only: others may hold
+        anything."""
         raise NotImplementedError
 
     def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
@@ -256,7 +258,7 @@ class QLearner:
         return learner
 
     def chance_state(self) -> Any:
-        """The state of the random numbers, as JSON can hold it."""
+        """Return the state of the random numbers, as JSON can hold it."""
         version, numbers, gauss = self.chance.getstate()
         return [version, list(numbers), gauss]
 

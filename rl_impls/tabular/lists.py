@@ -1,4 +1,4 @@
-"""The values of one state, in a list or an array: its best legal action, and what that is worth."""
+"""Q-learning on lists, of all states or of those alone that something was learned about."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from rl_impls.tabular.learner import QLearner
 
 
 def best_action(row: Sequence[float], legal: Legal) -> int:
-    """The first of equals."""
+    """Return the best legal action, the first of equals."""
     if legal is None:
         return row.index(max(row))
     values = [row[a] for a in legal]
@@ -23,15 +23,12 @@ def best_action(row: Sequence[float], legal: Legal) -> int:
 
 
 def best_value(row: Sequence[float], legal: Legal) -> float:
-    """0 where no action is legal."""
+    """Return the value of the best legal action; 0 where none is legal."""
     return max(row if legal is None else [row[a] for a in legal], default=0.0)
 
 
-# Q-learning on lists: the plain form, and quick where rows are short.
-
-
 class ListQLearning(QLearner):
-    """One list of Python floats a state."""
+    """Q-learning on one list of Python floats a state."""
 
     name: ClassVar[str] = "list"
 
@@ -80,11 +77,8 @@ class ListQLearning(QLearner):
         return states, table[states]
 
 
-# Q-learning that stores only the states it has learned something about.
-
-
 class SparseQLearning(QLearner):
-    """A float32 row for each learned state; a row that is not stored is all zeros.
+    """Q-learning on a float32 row for each learned state; a row that is not stored is all zeros.
 
     Rows are whole, so the maximum sees the zeros of actions never taken. Looking at a state, to act
     in it or to bootstrap from it, stores nothing.
@@ -98,7 +92,7 @@ class SparseQLearning(QLearner):
         self._stored: dict[int, array[float]] = {}
 
     def __len__(self) -> int:
-        """The number of stored states."""
+        """Return the number of stored states."""
         return len(self._stored)
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
@@ -125,7 +119,7 @@ class SparseQLearning(QLearner):
         self.count_steps()
 
     def table(self) -> NDArray[np.float32]:
-        """Dense: for small tables. `rows` has only what is stored."""
+        """Return the dense table, which suits small ones; `rows` has only what is stored."""
         table = np.zeros((self.n_states, self.n_actions), np.float32)
         states, rows = self.rows()
         table[states] = rows

@@ -1,9 +1,8 @@
-"""Playing and learning in one loop, for a table in lists and a model's rules.
+"""Q-learning by the quicker of two paths, lists or NumPy, as the sizes command.
 
-It does what `training.train` does with a ListQLearning, draw by draw and digit by digit, without
-the calls in between; and it looks at a row once, for the target and for the next choice. The table
-is *closed*: entries of illegal actions hold minus infinity, so that the plain maximum of a row is
-the maximum over the legal actions.
+Both crossover points were measured with `python -m tests.rl_impls.tabular.crossover` on 2026-11-16
+(AMD EPYC virtual machine, Python 3.11.7, numpy 2.4.6); the script prints those of the machine it is
+on.
 """
 
 from __future__ import annotations
@@ -20,6 +19,12 @@ from rl_impls.tabular.arrays import NumpyQLearning
 from rl_impls.tabular.learner import QLearner
 from rl_impls.tabular.lists import ListQLearning
 from rl_impls.tabular.training import Training, Visits, check_count, check_fit
+
+# Playing and learning in one loop, for a table in lists and a model's rules: `train` does what
+# `training.train` does with a ListQLearning, draw by draw and digit by digit, without the calls in
+# between; and it looks at a row once, for the target and for the next choice. The table is
+# *closed*: entries of illegal actions hold minus infinity, so that the plain maximum of a row is
+# the maximum over the legal actions.
 
 
 def close(q: list[list[float]], model: Model) -> None:
@@ -81,12 +86,6 @@ def train(
     return Training(n_steps, n_episodes, reward_sum)
 
 
-# Q-learning by the quicker of two paths, lists or NumPy, as the sizes command.
-#
-# Both crossover points were measured with `python -m tests.rl_impls.tabular.crossover` on
-# 2026-11-16 (AMD EPYC virtual machine, Python 3.11.7, numpy 2.4.6); the script prints those of the
-# machine it is on.
-
 # From this many actions on, a step on an array is quicker than one on lists.
 ACTIONS_FOR_NUMPY: Final = 24
 # From this many rows on, a batch is quicker as array operations than row by row on lists.
@@ -118,11 +117,12 @@ class OptimalQLearning(QLearner):
 
 
 class OptimalOnArray(OptimalQLearning, NumpyQLearning):
-    """For long rows and large batches."""
+    """Q-learning on an array, for long rows and large batches."""
 
 
 class OptimalOnLists(OptimalQLearning, ListQLearning):
-    """For short rows and single steps. It plays a model's rules itself: see `fused`."""
+    """Q-learning on lists, for short rows and single steps. It plays a model's rules itself: see
+    `train`."""
 
     def adopt(self, model: Model) -> bool:
         if self.adopted is not model:
@@ -157,7 +157,7 @@ class OptimalOnLists(OptimalQLearning, ListQLearning):
         return states_and_rows
 
     def _open(self) -> None:
-        """Undo `fused.close`."""
+        """Undo `close`."""
         if self.adopted is not None:
             for row in self.q:
                 row[:] = [0.0 if value == -inf else value for value in row]

@@ -1,4 +1,7 @@
-"""Many transitions at once."""
+"""The loops that play and learn, and the evaluation of a table.
+
+A step is one action, what the environment answers, one update.
+"""
 
 from __future__ import annotations
 
@@ -18,8 +21,9 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Transitions:
-    """One array a field; row i of every array is transition i, and rows are in order of time.
+class TableTransitions:
+    """Many transitions, one array a field; row i of every array is transition i, and rows are in
+    order of time.
 
     `masks_t` holds the legal actions of `s_t`; without it all are. A terminated transition has no
     future: neither its `s_t` nor its mask is looked at.
@@ -36,16 +40,13 @@ class Transitions:
         return len(self.s_tm1)
 
 
-# The loops that play and learn. A step is one action, what the environment answers, one update.
-
-
 # How often each pair was learned: an array of the table's shape, or from pair to number.
 Visits = NDArray[np.uint32] | MutableMapping[tuple[int, int], int] | None
 
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What was done."""
+    """The work of a training: steps, ended episodes and their rewards."""
 
     steps: int
     episodes: int  # that ended
@@ -67,7 +68,8 @@ def train(
     episodes: int | None = None,
     visits: Visits = None,
 ) -> Training:
-    """Until so many steps are made or episodes ended; an unfinished one can be gone on with."""
+    """Play and learn until so many steps are made or episodes ended; an unfinished one can be gone
+    on with."""
     check_fit(learner, env.n_states, env.n_actions)
     check_count("steps", steps)
     n_steps = n_episodes = 0
@@ -107,7 +109,9 @@ def train_batch(
         a_tm1 = learner.act_batch(s_tm1, None if masks is None else masks[s_tm1])
         step = env.step(a_tm1)
         masks_t = None if masks is None else masks[step.s_t]
-        learner.learn_batch(Transitions(s_tm1, a_tm1, step.r_t, step.s_t, step.terminated, masks_t))
+        learner.learn_batch(
+            TableTransitions(s_tm1, a_tm1, step.r_t, step.s_t, step.terminated, masks_t)
+        )
         if visits is not None:
             np.add.at(visits, (s_tm1, a_tm1), 1)
         if step.n_episodes:
@@ -119,7 +123,7 @@ def train_batch(
 
 
 def check_fit(learner: QLearner, n_states: int, n_actions: int) -> None:
-    """A table of another size would be read at the wrong place, or not at all."""
+    """Refuse a table of another size: it would be read at the wrong place, or not at all."""
     if (learner.n_states, learner.n_actions) != (n_states, n_actions):
         raise SettingError(
             f"the learner's table has {learner.n_states} states and {learner.n_actions} actions, "
@@ -130,9 +134,6 @@ def check_fit(learner: QLearner, n_states: int, n_actions: int) -> None:
 def check_count(what: str, n: int | None) -> None:
     if n is not None and n < 0:
         raise SettingError(f"the number of {what} cannot be negative, as {n} is.")
-
-
-# How well a table plays: greedily, on its own stream of chance, without learning.
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 import rl_impls
 from rl_impls import DQN, PPO, CompiledQLearning, evaluate, load, make, train
 from rl_impls.agents.agent import shape_of
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.errors import AgentFileError, SettingError, SpaceError
 
@@ -98,3 +100,28 @@ def test_wrong_names_and_files_are_told(tmp_path):
     np.savez(tmp_path / "other.npz", header=np.frombuffer(b"{}", np.uint8))
     with pytest.raises(AgentFileError, match="neither an agent nor a learner"):
         load(tmp_path / "other.npz")
+
+
+SAVED = Path(__file__).parent / "saved"  # by the release before the front, each with version 1
+
+
+def test_agents_that_an_earlier_release_saved_still_load_and_go_on():
+    best = BestCheckpoint(lambda agent: 0.0)
+    batch = make(CARTPOLE, 2)
+    agent = PPO.load(SAVED / "ppo_version_1.npz", batch, best)
+    assert (agent.n_steps, agent.n_unlearned) == (70, 6)
+    assert (best.best, best.n_validations, best.n_since_best) == (3.0, 4, 2)
+    np.testing.assert_allclose(agent.parameters()[0][:3], [0.519806, -0.711959, -0.065962], 1e-4)
+    assert agent.learn(20).n_steps == 90
+    loaded = load(SAVED / "dqn_version_1.npz", CARTPOLE)
+    assert isinstance(loaded, DQN)
+    assert (loaded.n_steps, len(loaded.replay), loaded.settings.prioritised) == (40, 16, False)
+    np.testing.assert_allclose(loaded.parameters()[0][:3], [0.736445, -1.004783, -0.095437], 1e-4)
+    assert loaded.learn(10).n_steps == 50
+
+
+def test_a_table_that_an_earlier_release_saved_still_loads():
+    learner = load(SAVED / "table_version_1.npz")
+    assert isinstance(learner, CompiledQLearning)
+    assert (learner.n_steps, learner.n_episodes) == (5000, 540)
+    assert learner.table().sum() == pytest.approx(4.498492, rel=1e-5)

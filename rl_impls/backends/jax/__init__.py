@@ -1,1 +1,1 @@
-"""Agents whose updates JAX compiles; see `agents.frameworks`."""
+"""Agents whose updates JAX compiles; `registry` loads them by name."""

@@ -1,4 +1,5 @@
-"""DQN whose update is one compiled function of JAX; the rest is that of `agents.dqn`."""
+"""DQN and PPO whose updates are compiled functions of JAX; the rest is that of
+`rl_impls.agents`."""
 
 from __future__ import annotations
 
@@ -42,7 +43,7 @@ class QRow(NamedTuple):
 def row_loss(
     spec: NetworkSpec, settings: DQNSettings, layers: Layers, target: Layers, row: QRow
 ) -> Any:
-    """The Huber loss of one transition; see `agents.q_kernels.q_loss`."""
+    """Return the Huber loss of one transition; see `agents.dqn.q_loss`."""
     q_t = spec.row(target, row.obs_t)
     best = jnp.argmax(spec.row(layers, row.obs_t) if settings.double else q_t)
     follows = jnp.where(row.terminated_t, 0.0, settings.discount * q_t[best])
@@ -125,9 +126,6 @@ class JaxDQN(DQN):
         self._require_finite(loss=self.loss, gradient=float(gradient))
 
 
-# PPO whose round of updates is one compiled function of JAX; the rest is that of `agents.ppo`.
-
-
 class Side(NamedTuple):
     """The actor or the critic while it learns."""
 
@@ -150,7 +148,7 @@ class Losses(NamedTuple):
 def row_losses(
     settings: PPOSettings, logits: Any, value: Any, row: Flat, advantage: Any
 ) -> tuple[Any, Any, Any]:
-    """Of one step: surrogate, squared error and entropy; see `agents.ppo_kernels`."""
+    """Return surrogate, squared error and entropy of one step; see `agents.rollout`."""
     log_probs = jax.nn.log_softmax(logits)
     ratio = jnp.exp(log_probs[row.actions] - row.log_probs)
     bounded = jnp.clip(ratio, 1.0 - settings.clip, 1.0 + settings.clip)
@@ -160,7 +158,7 @@ def row_losses(
 
 
 def normalised(advantages: Any) -> Any:
-    """With mean 0 and deviation 1; of one row alone, 0."""
+    """Return the advantages with mean 0 and deviation 1; of one row alone, 0."""
     centred = advantages - advantages.mean()
     deviation = jnp.sqrt((centred**2).sum() / max(len(advantages) - 1, 1))
     return centred / (deviation + 1e-8)

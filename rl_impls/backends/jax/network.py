@@ -1,4 +1,4 @@
-"""Compiling ahead of the first call, and forgetting what was compiled."""
+"""Networks, Adam and compiling ahead, as pure functions for JAX."""
 
 from __future__ import annotations
 
@@ -67,9 +67,8 @@ _ACTIVATIONS: Final[dict[int, Callable[[Any], Any]]] = {
 
 @dataclass(frozen=True, slots=True)
 class NetworkSpec:
-    """All that a compiled function has to know of a network. With `remat` what the layers put out
-    is computed again on the way back, and takes no memory until then.
-    """
+    """The shape of a network, for a compiled function. With `remat` the outputs of layers are
+    computed again on the way back, and take no memory until then."""
 
     sizes: tuple[int, ...]
     activation: int
@@ -86,7 +85,7 @@ class NetworkSpec:
         return jnp.concatenate([part.ravel() for layer in layers for part in layer])
 
     def row(self, layers: Layers, x: Any) -> Any:
-        """One row; `jax.vmap` makes many of it."""
+        """Run the network on one row; `jax.vmap` makes many of it."""
         run = jax.checkpoint(self._run) if self.remat else self._run
         return run(layers, x)
 
@@ -99,7 +98,7 @@ class NetworkSpec:
 
 
 class Moments(NamedTuple):
-    """What Adam keeps of the gradients so far."""
+    """The moments of the gradients so far, which Adam keeps."""
 
     mean: Any
     square: Any
@@ -114,7 +113,8 @@ def adam_step(
     betas: tuple[float, float],
     eps: float,
 ) -> tuple[Any, Moments]:
-    """See `nets.optimisers`; `correction` is what its function of that name gives for this step."""
+    """Make a step of `nets.optimisers.Adam`; `correction` is what its function of that name gives
+    for this step."""
     mean = betas[0] * moments.mean + (1.0 - betas[0]) * grads
     square = betas[1] * moments.square + (1.0 - betas[1]) * grads * grads
     params = params - correction[0] * mean / (jnp.sqrt(square) * correction[1] + eps)
@@ -129,9 +129,6 @@ def clipped(grads: Sequence[Any], most: float) -> tuple[list[Any], Any]:
     return [part * scale for part in grads], norm
 
 
-# The state of an optimiser whose steps are part of a compiled function.
-
-
 BETAS: Final = (0.9, 0.999)
 
 
@@ -144,10 +141,11 @@ class CarriedAdam:
         self._rate: Final = rate
 
     def next_corrections(self, n: int) -> NDArray[np.float32]:
-        """Of the next `n` steps, (n, 2), from float64: there the compiled function has float32."""
+        """Return the corrections of the next `n` steps, (n, 2), from float64: there the compiled
+        function has float32."""
         steps = range(self.n_steps, self.n_steps + n)
-        found = [corrections(self._rate.at(step), step + 1, BETAS) for step in steps]
-        return np.array(found, np.float32)
+        pairs = [corrections(self._rate.at(step), step + 1, BETAS) for step in steps]
+        return np.array(pairs, np.float32)
 
     def took(self, n: int, moments: Moments) -> None:
         self.n_steps += n

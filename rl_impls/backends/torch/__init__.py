@@ -1,1 +1,1 @@
-"""Agents whose updates torch computes; see `agents.frameworks`."""
+"""Agents whose updates torch computes; `registry` loads them by name."""

@@ -1,4 +1,5 @@
-"""A network of `nets.mlp` as torch computes it, with the same weights."""
+"""DQN and PPO whose updates torch computes; they act and are saved as those of
+`rl_impls.agents`."""
 
 from __future__ import annotations
 
@@ -29,9 +30,9 @@ _ACTIVATIONS: Final[dict[int, Callable[[torch.Tensor], torch.Tensor]]] = {
 
 
 class TorchMLP(torch.nn.Module):
-    """On the CPU its parameters lie in the memory of the network it was made of: what torch learns
-    is there at once. Elsewhere `read` and `write` carry them over.
-    """
+    """A network of `nets.mlp` with the same weights. On the CPU its parameters lie in the memory of
+    that network: what torch learns is there at once. Elsewhere `read` and `write` carry them
+    over."""
 
     def __init__(self, net: MLP, device: torch.device) -> None:
         super().__init__()
@@ -72,9 +73,6 @@ class TorchMLP(torch.nn.Module):
         return zip(self._values, [*self._net.weights, *self._net.biases], strict=True)
 
 
-# The losses of `agents.q_kernels` and `agents.ppo_kernels`, for torch to differentiate.
-
-
 Network = Callable[[torch.Tensor], torch.Tensor]
 
 
@@ -89,7 +87,7 @@ class QBatch(NamedTuple):
 def q_loss(
     net: Network, target: Network, batch: QBatch, *, discount: float, huber: float, double: bool
 ) -> torch.Tensor:
-    """The mean Huber loss of (double) Q-learning; see `agents.q_kernels.q_loss`."""
+    """Return the mean Huber loss of (double) Q-learning; see `agents.dqn.q_loss`."""
     with torch.no_grad():
         q_t = target(batch.obs_t)
         best = (net(batch.obs_t) if double else q_t).argmax(dim=1, keepdim=True)
@@ -106,7 +104,8 @@ def policy_loss(
     advantages: torch.Tensor,
     clip: float,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """The clipped surrogate and the mean entropy; see `agents.ppo_kernels.clipped_policy_loss`."""
+    """Return the clipped surrogate and the mean entropy; see
+    `agents.rollout.clipped_policy_loss`."""
     log_probs = torch.log_softmax(logits, dim=1)
     chosen = log_probs.gather(1, a_tm1.unsqueeze(1)).squeeze(1)
     ratio = torch.exp(chosen - old_log_probs)
@@ -117,13 +116,10 @@ def policy_loss(
 
 
 def normalised(advantages: torch.Tensor) -> torch.Tensor:
-    """With mean 0 and deviation 1; of one row alone, 0."""
+    """Return the advantages with mean 0 and deviation 1; of one row alone, 0."""
     centred = advantages - advantages.mean()
     deviation = torch.sqrt((centred**2).sum() / max(len(advantages) - 1, 1))
     return centred / (deviation + 1e-8)
-
-
-# DQN whose updates torch computes; it acts, stores and is saved as `agents.dqn` does.
 
 
 class TorchDQN(DQN):
@@ -184,9 +180,6 @@ class TorchDQN(DQN):
         super().set_state(state)
         self._there.read()
         self._target_there.read()
-
-
-# PPO whose updates torch computes; it acts, judges and is saved as `agents.ppo` does.
 
 
 class TorchPPO(PPO):

@@ -1,4 +1,4 @@
-"""Where torch computes, and how arrays get there."""
+"""The device, the precision and the optimiser that torch computes updates with."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def device_named(name: str = "auto") -> torch.device:
 
 
 def sent(array: NDArray[Any], device: torch.device) -> torch.Tensor:
-    """The array on the device: the same memory on the CPU, else by way of pinned memory, from which
-    a copy needs no further one and does not stop the caller."""
+    """Put the array on the device: it is the same memory on the CPU, else it goes by way of pinned
+    memory, from which a copy needs no further one and does not stop the caller."""
     tensor = torch.from_numpy(array)
     if device.type == "cpu":
         return tensor
@@ -39,13 +39,10 @@ def sent(array: NDArray[Any], device: torch.device) -> torch.Tensor:
 
 
 def spread(module: torch.nn.Module, device: torch.device) -> torch.nn.Module:
-    """Where there are several GPUs, a batch is split over all of them."""
+    """Split a batch over all GPUs, where there are several."""
     if device.type == "cuda" and torch.cuda.device_count() > 1:
         return torch.nn.DataParallel(module)
     return module
-
-
-# How torch computes the updates of an agent: where, in which precision, compiled or not.
 
 
 Precision = Literal["float32", "mixed"]
@@ -73,11 +70,8 @@ class Computing:
         return device_named(self.device)
 
     def ready(self, function: Callable[..., Any]) -> Any:
-        """Compiled at its first call, where that is asked for."""
+        """Return the function, compiled at its first call where that is asked for."""
         return torch.compile(function) if self.compiled else function
-
-
-# torch's Adam, with the state of `nets.optimisers.Adam`: a training can change between them.
 
 
 _KEPT: Final = {"mean": "exp_avg", "square": "exp_avg_sq"}
@@ -94,7 +88,7 @@ class FlatAdam:
         self.inner: Final = torch.optim.Adam(self.params, lr=self.rate.at(0), eps=eps, fused=True)
 
     def prepare(self) -> None:
-        """To be called before each step of `inner`, by whoever makes it."""
+        """Set the learning rate; whoever makes a step of `inner` calls this before."""
         for group in self.inner.param_groups:
             group["lr"] = self.rate.at(self.n_steps)
         self.n_steps += 1
@@ -143,7 +137,7 @@ class Descent:
         self._scaler: Final = torch.amp.GradScaler(self._device, enabled=scales)
 
     def precision(self) -> AbstractContextManager[Any]:
-        """For the forward pass and the loss."""
+        """Return the context for the forward pass and the loss."""
         if not self._mixed:
             return nullcontext()
         kind = torch.float16 if self._device == "cuda" else torch.bfloat16
@@ -154,7 +148,7 @@ class Descent:
         self._scaler.scale(loss * share if share != 1.0 else loss).backward()
 
     def step(self) -> torch.Tensor:
-        """By all that was added; the norm of it, before it was clipped."""
+        """Make a step by all that was added, and return the norm of it, before it was clipped."""
         for each in self._optimisers:
             self._scaler.unscale_(each.inner)
         norm = torch.nn.utils.clip_grad_norm_(self._params, self._max_norm)

@@ -1,4 +1,4 @@
-"""The last frames of every environment, as an agent sees them."""
+"""DQN that learns from frames: a convolutional network, large batches in parts, mixed precision."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Stacks:
         self._begins: Final = np.ones(n_envs, np.bool_)
 
     def push(self, frames: Frames) -> Frames:
-        """What is seen now."""
+        """Take in the next frames, and return what is seen now."""
         self.seen[:, :-1] = self.seen[:, 1:]
         self.seen[:, -1] = frames
         for row in np.flatnonzero(self._begins):
@@ -52,11 +52,8 @@ class Stacks:
         return self.seen
 
     def end(self, ended: NDArray[np.bool_]) -> None:
-        """The next frames of these belong to other episodes."""
+        """Begin other episodes with the next frames of these."""
         np.logical_or(self._begins, ended, out=self._begins)
-
-
-# The convolutional Q-network (Mnih et al., 2015), with BatchNorm (Ioffe & Szegedy, 2015).
 
 
 # Filters, their side, and the step from one to the next.
@@ -64,7 +61,7 @@ LAYERS: Final = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 
 
 class ConvQ(torch.nn.Module):
-    """From stacks of frames of bytes, (n, stack, height, width), to values of actions.
+    """Maps stacks of frames of bytes, (n, stack, height, width), to values of actions.
 
     Layers before a BatchNorm have no bias, which it would take away again. Weights are He's, for
     the ReLU behind them, which overwrites what it gets. BatchNorm divides by kept statistics in
@@ -112,7 +109,7 @@ class ConvQ(torch.nn.Module):
 
 
 def _area(frame: tuple[int, ...]) -> int:
-    """Of what the convolutions leave of a frame."""
+    """Return how many numbers the convolutions leave of a frame."""
     area = 1
     for length in frame:
         for _, side, step in LAYERS:
@@ -124,8 +121,8 @@ def _area(frame: tuple[int, ...]) -> int:
 
 
 def flattened(module: torch.nn.Module) -> torch.Tensor:
-    """All numbers that decide what it puts out, moved to one flat tensor, which they stay parts of:
-    to copy a network or to publish it is one pass."""
+    """Move all numbers that decide what a module puts out to one flat tensor, which they stay parts
+    of: to copy a network or to publish it is one pass."""
     buffers = [buffer for buffer in module.buffers() if buffer.is_floating_point()]
     values: list[Any] = [*module.parameters(), *buffers]
     flat = torch.cat([value.detach().reshape(-1) for value in values])
@@ -137,16 +134,13 @@ def flattened(module: torch.nn.Module) -> torch.Tensor:
 
 
 def on_host(flat: torch.Tensor) -> NDArray[Any]:
-    """The same memory where that is the CPU's."""
+    """Return the numbers as an array: the same memory where that is the CPU's."""
     return flat.detach().cpu().numpy()
 
 
-# DQN that learns from frames: a convolutional network, large batches in parts, mixed precision.
-
-
 class PixelDQN(DeepAgent):
-    """Of one environment. Its replay is not saved with it, since frames are many: one that goes on
-    from a file plays as long as a new one does until it learns."""
+    """A DQN of one environment. Its replay is not saved with it, since frames are many: one that
+    goes on from a file plays as long as a new one does until it learns."""
 
     name: ClassVar[str] = PIXEL_DQN
     settings_type: ClassVar[type[AgentSettings]] = PixelSettings
@@ -219,7 +213,7 @@ class PixelDQN(DeepAgent):
         return self._adam.n_steps
 
     def values(self, stacks: Frames) -> Array:
-        """(n, n_actions), of stacks of frames."""
+        """Return the values of actions, (n, n_actions), for stacks of frames."""
         with torch.no_grad(), self._descent.precision():
             return self.net(sent(stacks, self._device)).float().cpu().numpy()
 
@@ -230,7 +224,8 @@ class PixelDQN(DeepAgent):
         return self._actions
 
     def greedy(self, obs: Any) -> Array:
-        """Of stacks, or of single frames, which then stand still; see `player`."""
+        """Return the best actions for stacks, or for single frames, which then stand still; see
+        `player`."""
         stacks = obs if obs.ndim == 4 else np.repeat(obs[:, None], self.settings.stack, axis=1)
         return self.values(np.ascontiguousarray(stacks)).argmax(axis=1)
 
@@ -261,12 +256,12 @@ class PixelDQN(DeepAgent):
             self.follow()
 
     def update(self) -> None:
-        """One step of the optimiser, by as many batches from the replay as are accumulated."""
+        """Make one step of the optimiser, by as many batches from the replay as are accumulated."""
         parts = self.settings.accumulate
         self.improve(self.replay.sample() for _ in range(parts))
 
     def improve(self, parts: Any) -> None:
-        """The same by these batches of equal size, each of them drawn when it is needed."""
+        """Make one step by these batches of equal size, each of them drawn when it is needed."""
         share = 1.0 / self.settings.accumulate
         losses = []
         for part in parts:
@@ -296,7 +291,7 @@ class PixelDQN(DeepAgent):
         return Playing(self, n_envs)
 
     def parameters(self) -> list[Array]:
-        """One flat array, as a pipeline publishes it; on a GPU it is a copy."""
+        """Return one flat array, as actors get it; on a GPU it is a copy."""
         return [on_host(self._flat)]
 
     def set_parameters(self, arrays: Sequence[Array]) -> None:
@@ -322,7 +317,7 @@ class PixelDQN(DeepAgent):
 
 
 def _fill(flat: torch.Tensor, array: Array, name: str) -> None:
-    """Wherever it is."""
+    """Copy an array to a tensor, wherever that is."""
     there = on_host(flat).copy()
     take_over(there, array, name)
     flat.copy_(torch.from_numpy(there))

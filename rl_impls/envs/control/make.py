@@ -1,4 +1,5 @@
-"""Gymnasium's environments with the interface of a compiled batch."""
+"""A batch by the name of its environment: compiled, or of Gymnasium's own with the same
+interface."""
 
 from __future__ import annotations
 
@@ -76,7 +77,8 @@ class GymnasiumBatch:
             env.close()
 
     def _check(self, actions: Any) -> None:
-        """Before the first environment is stepped: a batch is stepped whole or not at all."""
+        """Refuse bad actions before the first environment is stepped: a batch steps whole or not at
+        all."""
         if self.n_actions:
             bad = (actions < 0) | (actions >= self.n_actions)
             wanted = f"an action is a whole number from 0 to {self.n_actions - 1}"
@@ -114,9 +116,6 @@ def _act_bounds(space: spaces.Space[Any]) -> tuple[Floats, Floats]:
     return space.low.ravel().astype(np.float32), space.high.ravel().astype(np.float32)
 
 
-# A batch by the name of its environment.
-
-
 COMPILED: Final[dict[str, Callable[..., Control]]] = {
     name: located(entry.control) for name, entry in ENVIRONMENTS.items() if entry.control
 }
@@ -125,7 +124,8 @@ COMPILED: Final[dict[str, Callable[..., Control]]] = {
 def make_batch(
     name: str, n_envs: int, *, seed: int | None = None, **arguments: Any
 ) -> ControlBatch:
-    """`n_envs` of `gymnasium.make(name, **arguments)`, compiled where there are rules for it."""
+    """Make `n_envs` of `gymnasium.make(name, **arguments)`, compiled where there are rules for
+    it."""
     if name in COMPILED:
         return CompiledBatch(COMPILED[name](**arguments), n_envs, seed=seed)
     return GymnasiumBatch([gymnasium.make(name, **arguments) for _ in range(n_envs)], seed=seed)

@@ -1,23 +1,5 @@
-"""A stirred tank in which A becomes B, gives off heat, and must be kept from running away.
-
-The balances of mass, of A and of energy are those of a continuous stirred tank reactor with a
-first-order exothermic reaction; kinetics, feed and heat of reaction are the example of Seborg,
-Edgar & Mellichamp, *Process Dynamics and Control*, 2nd ed. (2004), chapter 2, in SI units. At its
-set point the reactor is unstable: left alone it dies out or ignites.
-
-    V dC/dt = q (Cf - C) - V k C                                k = K0 exp(-E / (R T))
-    V dT/dt = q (Tf - T) + V k C (-dH) / (rho cp) - Q / (rho cp)
-    A dh/dt = q - q_out                                         V = A h
-
-The coolant runs through a jacket and takes up Q = w c (1 - exp(-U(h) / (w c))) (T - Tc), as a
-stream that warms up along a wall at T does; the wetted wall U(h) grows with the level. The gas
-above the liquid is closed in: p = n R T / (V_tank - V) + p_vap(T), a blanket of ideal gas and the
-solvent's vapour by Clausius and Clapeyron.
-
-A step is half a second, in five of linearly implicit Euler: what decays is taken at the end of
-each, which is stable for any rate (k is 1 /s at 420 K and 200 /s at 560 K), and keeps
-0 <= C <= Cf and Tc <= T <= Tf + Cf (-dH) / (rho cp).
-"""
+"""A chemical reactor to be held at its set point: the physics of a stirred tank, and the
+environment."""
 
 from __future__ import annotations
 
@@ -30,6 +12,26 @@ from rl_impls.envs.control.rules import Control, Rules, rules_for
 from rl_impls.jit import inlined
 from rl_impls.registry import time_limit
 from rl_impls.splitmix import uniform
+
+# A stirred tank in which A becomes B, gives off heat, and must be kept from running away.
+#
+# The balances of mass, of A and of energy are those of a continuous stirred tank reactor with a
+# first-order exothermic reaction; kinetics, feed and heat of reaction are the example of Seborg,
+# Edgar & Mellichamp, *Process Dynamics and Control*, 2nd ed. (2004), chapter 2, in SI units. At its
+# set point the reactor is unstable: left alone it dies out or ignites.
+#
+#     V dC/dt = q (Cf - C) - V k C                                k = K0 exp(-E / (R T))
+#     V dT/dt = q (Tf - T) + V k C (-dH) / (rho cp) - Q / (rho cp)
+#     A dh/dt = q - q_out                                         V = A h
+#
+# The coolant runs through a jacket and takes up Q = w c (1 - exp(-U(h) / (w c))) (T - Tc), as a
+# stream that warms up along a wall at T does; the wetted wall U(h) grows with the level. The gas
+# above the liquid is closed in: p = n R T / (V_tank - V) + p_vap(T), a blanket of ideal gas and the
+# solvent's vapour by Clausius and Clapeyron.
+#
+# A step is half a second, in five of linearly implicit Euler: what decays is taken at the end of
+# each, which is stable for any rate (k is 1 /s at 420 K and 200 /s at 560 K), and keeps
+# 0 <= C <= Cf and Tc <= T <= Tf + Cf (-dH) / (rho cp).
 
 GAS_CONSTANT: Final = 8.314462618  # J/(mol K)
 
@@ -71,19 +73,19 @@ N_SUBSTEPS: Final = 5
 
 @inlined
 def coolant_flow(action: float) -> float:
-    """kg/s of an action in [-1, 1]."""
+    """Return the coolant's flow in kg/s for an action in [-1, 1]."""
     return 0.5 * MAX_COOLANT * (1.0 + action)
 
 
 @inlined
 def outlet_flow(action: float) -> float:
-    """m³/s of an action in [-1, 1]."""
+    """Return the flow through the outlet in m³/s for an action in [-1, 1]."""
     return 0.5 * MAX_OUTLET * (1.0 + action)
 
 
 @inlined
 def jacket(flow: float, level: float) -> float:
-    """W/K between the liquid and the coolant as it comes in."""
+    """Return the W/K between the liquid and the coolant as it comes in."""
     capacity = flow * COOLANT_HEAT
     if capacity <= 0.0:
         return 0.0
@@ -92,7 +94,7 @@ def jacket(flow: float, level: float) -> float:
 
 @inlined
 def pressure(temperature: float, level: float) -> float:
-    """Pa above the liquid."""
+    """Return the pressure above the liquid in Pa."""
     gas = GAS_AMOUNT * GAS_CONSTANT * temperature / (AREA * (TANK_HEIGHT - level))
     warmer = 1.0 / BOILING_TEMPERATURE - 1.0 / temperature
     return gas + BOILING_PRESSURE * exp(VAPORIZATION_K * warmer)
@@ -102,7 +104,8 @@ def pressure(temperature: float, level: float) -> float:
 def transition(
     concentration: float, temperature: float, level: float, coolant: float, outlet: float
 ) -> tuple[float, float, float]:
-    """(mol/m³, K, m) half a second later, for kg/s of coolant and m³/s through the outlet."""
+    """Return (mol/m³, K, m) half a second later, for kg/s of coolant and m³/s through the
+    outlet."""
     # In half a second the level moves by 8 mm at most, and the wetted wall with it.
     cooling = jacket(coolant, level) / (VOLUME_HEAT * AREA)
     rise = DT * (FEED - outlet) / AREA
@@ -123,7 +126,7 @@ def transition(
 #
 # Observed are concentration [mol/m³], temperature [K], pressure [Pa] and level [m]; `scaled`, each
 # as its distance from the set point in parts of its `SCALE`. Actions are the flows of the coolant
-# and of the outlet, -1 shut and 1 open. The physics is in `cstr`.
+# and of the outlet, -1 shut and 1 open. The physics is that above.
 #
 # A step is rewarded for being near the set point (1 at it, 0 far away) less the effort. Each soft
 # limit that is passed costs `SOFT_PENALTY` a step; a critical one costs `CRITICAL_PENALTY` and ends
@@ -197,7 +200,7 @@ def _scaled(values: tuple[float, ...]) -> tuple[float, float, float, float]:
 
 @inlined
 def limits_passed(temperature: float, pascals: float, level: float) -> int:
-    """The limits that K, Pa and m are beyond, as bits."""
+    """Return the limits that K, Pa and m are beyond, as bits."""
     passed = 0
     if temperature > SOFT_TEMPERATURE:
         passed |= 1 if temperature <= CRITICAL_TEMPERATURE else 9
@@ -210,13 +213,13 @@ def limits_passed(temperature: float, pascals: float, level: float) -> int:
 
 @inlined
 def n_soft(passed: int) -> int:
-    """How many soft limits are passed."""
+    """Count the soft limits that are passed."""
     return (passed & 1) + (passed >> 1 & 1) + (passed >> 2 & 1)
 
 
 @inlined
 def reward(concentration: float, temperature: float, coolant: float, outlet: float) -> float:
-    """For a state and the two actions that led to it, penalties not yet deducted."""
+    """Return the reward of a state and the two actions that led to it, without penalties."""
     d_c = (concentration - SET_CONCENTRATION) / CONCENTRATION_REACH
     d_t = (temperature - SET_TEMPERATURE) / TEMPERATURE_REACH
     effort = EFFORT * (coolant * coolant + outlet * outlet)

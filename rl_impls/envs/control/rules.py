@@ -1,4 +1,4 @@
-"""What a compiled environment is: three functions on a row of its state.
+"""Rules of compiled environments: three functions on a row of a state, chosen by a type.
 
 Compiled code calls `reset_row`, `step_row` and `observe_row` with an environment's parameters, and
 their type chooses the rules while it compiles: no call goes through a pointer, and the result can
@@ -24,7 +24,7 @@ require_numba("a compiled environment", otherwise="name one of Gymnasium's own")
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """What has to be known of an environment to hold many of it."""
+    """A description of an environment, enough to hold many of it."""
 
     params: Any  # a NamedTuple; its type chooses the rules
     state_size: int
@@ -54,7 +54,7 @@ class Control:
 
 
 class Rules(NamedTuple):
-    """In what numba can compile, with exactly these names of parameters.
+    """Three functions that numba can compile, with exactly these names of parameters.
 
     `states` is (n, state_size) float64 and `chance` (n,) uint64; `actions` is (n,) int64 or
     (n, act_size) float32; `obs` is (n, obs_size) float32, or frames of uint8. Each touches one row.
@@ -71,7 +71,7 @@ _PART: Final[Any] = {"forceinline": True}
 
 
 def rules_for(params: type, rules: Rules) -> None:
-    """These are the rules wherever the parameters are of this type."""
+    """Register the rules for parameters of this type."""
     _RULES[params] = rules
 
 
@@ -151,7 +151,7 @@ _C6: Final = -1.13596475577881948265e-11
 
 @inlined
 def sin_cos(angle: Any) -> tuple[Any, Any]:
-    """(sine, cosine) of radians."""
+    """Return (sine, cosine) of an angle in radians."""
     n = floor(angle * _TURNS + 0.5)
     y = angle - n * _QUARTER - n * _QUARTER_REST
     z = y * y

@@ -62,8 +62,8 @@ def side_scroller() -> Control:
 
 @inlined
 def obstacle(course: Any, n: int, distance: int) -> tuple[Any, Any, Any, Any]:
-    """On the screen: its left edge and the first column right of it, the height above the ground
-    where it begins, and that where it ends."""
+    """Return where an obstacle is on the screen: its left edge and the first column right of it,
+    the height above the ground where it begins, and that where it ends."""
     bits = mixed(np.uint64(course) + np.uint64(n) * GAMMA)
     left = n * SPACING + np.int64((bits >> _S5) & _BITS_4) - distance
     right = left + WIDTH + np.int64((bits >> _S1) & _BITS_2)
@@ -130,7 +130,7 @@ def _draw_world(frame: Any, hills: Any, distance: int) -> None:
 
 @inlined
 def _fill(frame: Any, top: int, bottom: int, left: int, right: int, grey: Any) -> None:
-    """As much of this as the frame is wide for."""
+    """Fill as much of a rectangle as the frame is wide for."""
     left, right = max(0, left), max(0, min(SIDE, right))
     for y in range(top, bottom):
         frame[y, left:right] = grey

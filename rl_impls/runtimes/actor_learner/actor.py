@@ -1,8 +1,4 @@
-"""What an actor has done so far: counters that it writes and everybody reads.
-
-Each number is whole. Two of them may be a moment apart: an episode may be counted that is missing
-in the sum of returns, until the next look. Reading never keeps an actor waiting.
-"""
+"""A process that acts: it steps its environments by a copy of the policy and hands on its rows."""
 
 from __future__ import annotations
 
@@ -23,11 +19,16 @@ from rl_impls.runtimes.actor_learner.weights import SharedWeights
 from rl_impls.runtimes.machine import cap_threads, peak_rss_bytes, pin_to
 from rl_impls.runtimes.processes import NamelessMemory, failures_told
 
+# What an actor has done so far: counters that it writes and everybody reads.
+#
+# Each number is whole. Two of them may be a moment apart: an episode may be counted that is missing
+# in the sum of returns, until the next look. Reading never keeps an actor waiting.
+
 _EPISODES, _VERSION, _RETURNS, _PEAK_RSS_BYTES, _N_NUMBERS = range(5)
 
 
 class ActorTally:
-    """Pickling hands it to a process that is being started."""
+    """Counters of an actor. Pickling hands them to a process that is being started."""
 
     def __init__(self, memory: NamelessMemory | None = None) -> None:
         self._memory: Final = memory or NamelessMemory(8 * _N_NUMBERS)
@@ -53,21 +54,18 @@ class ActorTally:
 
     @property
     def returns(self) -> float:
-        """The sum over all episodes."""
+        """The sum of the returns of all episodes."""
         return float(self._sums[_RETURNS])
 
     @property
     def version(self) -> int:
-        """Of the weights it acts with."""
+        """The version of the weights it acts with."""
         return int(self._counts[_VERSION])
 
     @property
     def peak_rss_bytes(self) -> int:
-        """Known when it is done."""
+        """The most memory it had, known when it is done."""
         return int(self._counts[_PEAK_RSS_BYTES])
-
-
-# A process that acts: it steps its environments by a copy of the policy and hands on its rows.
 
 
 READY: Final = "ready"
@@ -87,7 +85,7 @@ class MakeBatch(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ActorJob:
     number: int
     kind: type[DQN]
     shape: Shape
@@ -107,7 +105,7 @@ class Job:
     threads: int
 
 
-def main(job: Job, connection: Connection) -> None:
+def main(job: ActorJob, connection: Connection) -> None:
     with failures_told(connection):
         actor = Actor(job, connection)
         connection.send(READY)
@@ -121,7 +119,7 @@ def main(job: Job, connection: Connection) -> None:
 class Actor:
     """Environments and a policy, compiled and ready."""
 
-    def __init__(self, job: Job, connection: Connection) -> None:
+    def __init__(self, job: ActorJob, connection: Connection) -> None:
         pin_to(*job.cores)
         self._threads: Final = cap_threads(job.threads)
         self._job: Final = job
@@ -139,7 +137,7 @@ class Actor:
         self._compile()
 
     def _compile(self) -> None:
-        """By a step that does not count."""
+        """Compile everything by a step that does not count."""
         actions = self._act(0)
         self._stage(self._env.step(actions), actions)
         self._n_staged = 0

@@ -27,12 +27,12 @@ WORD_BYTES: Final = 8
 
 
 def load_acquire(marks: Any, at: int) -> int:
-    """What is read after this is at least as new as this."""
+    """Load so that whatever is read after this is at least as new as this."""
     return int(marks[at])
 
 
 def store_release(marks: Any, at: int, value: int) -> None:
-    """Whoever sees this value sees all that was written before it."""
+    """Store so that whoever sees this value sees all that was written before it."""
     marks[at] = value
 
 
@@ -45,15 +45,15 @@ def swap_if(marks: Any, at: int, old: int, new: int) -> bool:
 
 
 def fence_reads() -> None:
-    """Reads before it are done before reads and writes after it."""
+    """Have reads before it done before reads and writes after it."""
 
 
 def fence_writes() -> None:
-    """Writes after it become visible after reads and writes before it."""
+    """Let writes after it become visible after reads and writes before it."""
 
 
 def fence_all() -> None:
-    """Nothing passes it, not even a later read an earlier write."""
+    """Let nothing pass, not even a later read an earlier write."""
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, at: Any) -> Any:
@@ -155,7 +155,7 @@ _memcpy: Any = cgutils.raw_memcpy
 
 
 def copy_rows(goal: Any, at: int, source: Any, begin: int, n: int) -> None:
-    """`n` rows of `source` from `begin` on, to `goal` from `at` on; both are as wide."""
+    """Copy `n` rows of `source` from `begin` on to `goal` from `at` on; both are as wide."""
     goal[at : at + n] = source[begin : begin + n]
 
 

@@ -1,4 +1,5 @@
-"""The learner's end of all rings: it sleeps until rows are there, and moves them to the replay."""
+"""The learner's side: it waits for rows, moves them to the replay, learns, publishes and
+reports."""
 
 from __future__ import annotations
 
@@ -47,7 +48,7 @@ class Collector:
         }
 
     def __len__(self) -> int:
-        """Rows that wait in all rings."""
+        """Return the rows that wait in all rings."""
         return sum(len(ring) for ring in self._rings)
 
     @property
@@ -56,7 +57,7 @@ class Collector:
 
     @property
     def blocked_ns(self) -> int:
-        """How long all writers together waited."""
+        """The time that all writers together waited."""
         return sum(ring.blocked_ns for ring in self._rings)
 
     def wait(self, n: int) -> int:
@@ -74,7 +75,7 @@ class Collector:
         return [*self._open, *self._until]
 
     def _sleep(self, n: int) -> None:
-        """Until about `n` more rows are there, or somebody has something to say."""
+        """Sleep until about `n` more rows are there, or somebody has something to say."""
         # Each ring may be the one to bring the rest; the share keeps wake-ups few.
         share = -(-n // len(self._rings))
         sleeps = [ring.asks_for(len(ring) + share) for ring in self._rings]
@@ -82,7 +83,7 @@ class Collector:
             self._hear(self._data.wait(self._watched()))
 
     def _hear(self, pipes: Iterable[Any]) -> None:
-        """All that a process ever says is that it is done."""
+        """Hear from processes: all that one ever says is that it is done."""
         for pipe in pipes:
             if pipe in self._until:
                 raise EOFError("nobody waits for this training any more")
@@ -90,7 +91,7 @@ class Collector:
             del self._open[pipe]
 
     def move_to(self, replay: UniformReplay) -> int:
-        """All rows that are there now, oldest first of each ring; returns how many."""
+        """Move all rows that are there now, oldest first of each ring, and return how many."""
         return sum(self._move(ring, replay) for ring in self._rings)
 
     def _move(self, ring: RowRing, replay: UniformReplay) -> int:
@@ -107,12 +108,9 @@ class Collector:
         return n
 
 
-# The loop of the learner: wait for rows, move them to the replay, learn what is due, publish.
-
-
 @dataclass(frozen=True, slots=True)
 class Trained:
-    """What a training did. Starting and ending processes is no part of its time."""
+    """Figures of a training. Starting and ending processes is no part of its time."""
 
     steps: int  # rows that reached the replay
     drops: int
@@ -156,8 +154,8 @@ class Learner:
         self._publish()
 
     def run(self, hooks: Sequence[Hook[Learner]] = (), tick: Tick | None = None) -> Trained:
-        """Until all actors are done. Hooks are called between batches, and the clock runs on: so
-        do the actors."""
+        """Learn until all actors are done. Hooks are called between batches, and the clock runs on:
+        so do the actors."""
         begin = time.perf_counter()
         done = self._done()
         while self._wait():
@@ -175,12 +173,12 @@ class Learner:
         return self._trained(time.perf_counter() - begin)
 
     def lag(self) -> float:
-        """Updates that the actors' weights are behind, the mean over actors."""
+        """Return how many updates the actors' weights are behind, the mean over actors."""
         versions = [tally.version or 1 for tally in self._tallies]
         return self._version() - sum(versions) / len(versions)
 
     def _done(self) -> Training:
-        """The returns are those of episodes that ended."""
+        """Count what was done; the returns are those of episodes that ended."""
         tallies = self._tallies
         return Training(
             self._processed,
@@ -195,8 +193,8 @@ class Learner:
         return there
 
     def _learn(self, n: int) -> None:
-        """From one update to the next, wherever a batch begins: so they come at the same counts as
-        in one process, and targets and publications, too."""
+        """Learn from one update to the next, wherever a batch begins: so they come at the same
+        counts as in one process, and targets and publications, too."""
         every = self.agent.settings.update_every
         goal = self.agent.n_steps + n
         while (now := self.agent.n_steps) < goal:
@@ -209,7 +207,7 @@ class Learner:
         self._n_published += self._weights.publish(self.agent.parameters(), self._version())
 
     def _version(self) -> int:
-        """Updates so far, and one: 0 is no version."""
+        """Return the updates so far, and one: 0 is no version."""
         return self.agent.updates_made + 1
 
     def _trained(self, seconds: float) -> Trained:
@@ -228,9 +226,6 @@ class Learner:
             most_lag=max(self._lags),
             peak_rss_bytes=peak_rss_bytes() + actors_rss_bytes,
         )
-
-
-# Figures of a running pipeline in two lines, and what is wrong with them.
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,7 +249,7 @@ class Metrics:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """From where on a report warns."""
+    """Bounds of the figures, beyond which a report warns."""
 
     most_drops: float = 0.001  # of all rows
     most_waiting: float = 0.5
@@ -262,7 +257,7 @@ class Limits:
 
 
 def render(metrics: Metrics) -> str:
-    """Two lines for people."""
+    """Return two lines for people."""
     returns = "-" if math.isnan(metrics.mean_return) else f"{metrics.mean_return:.1f}"
     td_error = "-" if math.isnan(metrics.td_error) else f"{metrics.td_error:.4f}"
     return (
@@ -274,28 +269,25 @@ def render(metrics: Metrics) -> str:
 
 
 def warnings_of(metrics: Metrics, limits: Limits) -> list[str]:
-    """What is beyond its limit, and what to do."""
-    found = []
+    """Return what is beyond its limit, and what to do."""
+    warnings = []
     made = metrics.processed + metrics.drops
     if made and metrics.drops / made > limits.most_drops:
-        found.append(
+        warnings.append(
             f"{metrics.drops / made:.1%} of all rows were dropped: learn more seldom, "
             "take fewer actors, or let a full ring wait."
         )
     if metrics.waiting > limits.most_waiting:
-        found.append(
+        warnings.append(
             f"experience comes slower than it is learned from, and the learner waited "
             f"{metrics.waiting:.0%} of the time: take more actors."
         )
     if metrics.lag > limits.most_lag:
-        found.append(
+        warnings.append(
             f"actors are {metrics.lag:.0f} updates behind: lower publish_interval, "
             "sync_interval or capacity."
         )
-    return found
-
-
-# A hook of the learner that tells how the pipeline does, and what is wrong with it.
+    return warnings
 
 
 Tell = Callable[[str], None]

@@ -1,4 +1,9 @@
-"""How a process that sleeps is woken by another one: a pipe, which select and poll can wait for."""
+"""Rows from one process to another, through shared memory and without a lock.
+
+One process writes and one reads. Neither ever holds anything that the other needs, so either may be
+killed at any moment: the other finds whole rows up to where it came. Who sleeps is woken by a bell,
+a pipe which select and poll can wait for.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +35,8 @@ _ROOM: Final = 4096  # bytes; more wake-ups than ever wait
 
 
 class Bell:
-    """Rung by anybody who holds it, any number of times; heard once. Pickling hands it on."""
+    """A bell that is rung by anybody who holds it, any number of times, and heard once. Pickling
+    hands it on."""
 
     def __init__(self, ends: tuple[int, int] | None = None) -> None:
         self._hears, self._rings = _pipe() if ends is None else ends
@@ -110,7 +116,8 @@ def _copy_out(ring: Any, begin: int, out: Any, n: int) -> None:
 
 @inlined
 def _room(marks: Any, capacity: int, wanted: int) -> Any:
-    """Free slots, at least as many as there are; looks at the reader's line only if it must."""
+    """Return the free slots, at least as many as there are; look at the reader's line only if it
+    must."""
     room = capacity - (marks[HEAD] - marks[SEEN_TAIL])
     if room < wanted:
         marks[SEEN_TAIL] = load_acquire(marks, TAIL)
@@ -136,7 +143,7 @@ def _drop_oldest(marks: Any, capacity: int, n: int) -> None:
 
 @inlined
 def _due(marks: Any, wish: int, cursor: int) -> bool:
-    """Whether the other side sleeps until this cursor: then it has to be woken, once."""
+    """Tell whether the other side sleeps until this cursor: then it has to be woken, once."""
     # The cursor is visible before the wish is read, as the sleeper's wish is before it reads the
     # cursor: one of both sees the other.
     fence_all()
@@ -196,7 +203,7 @@ def take(marks: Any, ring: Any, out: Any, when_full: int) -> tuple[int, int, boo
 
 @inlined
 def readable(marks: Any, tail: int, wanted: int) -> Any:
-    """Whole rows from the tail on; looks at the writer's line only if it must."""
+    """Return the whole rows from the tail on; look at the writer's line only if it must."""
     n = marks[SEEN_HEAD] - tail
     if n < wanted:
         marks[SEEN_HEAD] = load_acquire(marks, HEAD)
@@ -206,7 +213,7 @@ def readable(marks: Any, tail: int, wanted: int) -> Any:
 
 @compiled
 def count(marks: Any, capacity: int) -> int:
-    """Rows in the ring; for anybody, and a moment later there may be others."""
+    """Count the rows in the ring; for anybody, and a moment later there may be others."""
     # In this order: a tail is never beyond a head that was read later.
     tail = load_acquire(marks, TAIL)
     return min(load_acquire(marks, HEAD) - tail, capacity)
@@ -214,7 +221,7 @@ def count(marks: Any, capacity: int) -> int:
 
 @compiled
 def release(marks: Any, n: int) -> bool:
-    """The reader needs its oldest `n` rows no more; whether the writer has to be woken."""
+    """Free the reader's oldest `n` rows, and tell whether the writer has to be woken."""
     tail = marks[TAIL] + n
     store_release(marks, TAIL, tail)
     return _due(marks, WAKE_WRITER_AT, tail)
@@ -234,16 +241,10 @@ def sleeps(marks: Any, wish: int, cursor: int, wanted: int, enough: int) -> bool
 
 @compiled
 def woken_early(marks: Any, wish: int) -> bool:
-    """Whether somebody sleeps; from now on, not for this wish."""
+    """Tell whether somebody sleeps; from now on, not for this wish."""
     fence_all()
     wanted = load_acquire(marks, wish)
     return wanted != 0 and swap_if(marks, wish, wanted, 0)
-
-
-# Rows from one process to another, through shared memory and without a lock.
-#
-# One process writes and one reads. Neither ever holds anything that the other needs, so either may
-# be killed at any moment: the other finds whole rows up to where it came.
 
 
 Rows = NDArray[np.uint64]  # (n, words): rows as words of 8 bytes, whatever they mean
@@ -300,26 +301,26 @@ class RowRing:
 
     @property
     def in_place(self) -> bool:
-        """Whether the reader may look at rows where they lie."""
+        """Tell whether the reader may look at rows where they lie."""
         return self._code != DROP_OLDEST
 
     def __len__(self) -> int:
-        """Rows that wait to be read."""
+        """Return the rows that wait to be read."""
         return int(count(self._marks, self.capacity))
 
     @property
     def n_written(self) -> int:
-        """Rows that were ever in the ring, those that were dropped from it included."""
+        """The rows that were ever in the ring, those that were dropped from it included."""
         return int(self._marks[HEAD])
 
     @property
     def n_dropped(self) -> int:
-        """Counted by the writer, which alone drops."""
+        """The rows that were dropped, counted by the writer, which alone drops."""
         return int(self._marks[DROPPED])
 
     @property
     def blocked_ns(self) -> int:
-        """How long the writer waited: for room, and for a lock where there is one."""
+        """The time that the writer waited for room."""
         return int(self._marks[BLOCKED_NS])
 
     # -- the writer's side ---------------------------------------------------------------------
@@ -364,14 +365,15 @@ class RowRing:
         return out[begin:end]
 
     def peek(self) -> Rows:
-        """The oldest rows in place, as far as they lie in one piece; `release` gives them back."""
+        """Return the oldest rows in place, as far as they lie in one piece; `release` gives them
+        back."""
         if not self.in_place:
             raise SettingError("a writer that drops the oldest rows may do so here: use take().")
         begin = int(self._marks[TAIL]) % self.capacity
         return self._slots[begin : begin + len(self)]
 
     def release(self, n: int) -> None:
-        """The oldest `n` rows may be overwritten."""
+        """Let the oldest `n` rows be overwritten."""
         if release(self._marks, n):
             self.room.ring()
 

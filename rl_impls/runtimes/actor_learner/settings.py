@@ -1,4 +1,4 @@
-"""How actors and a learner run, checked once."""
+"""Settings of actors and a learner, checked once."""
 
 from __future__ import annotations
 

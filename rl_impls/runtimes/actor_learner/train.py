@@ -18,7 +18,7 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.errors import ImplsError, SettingError, WorkerDied, at_least
 from rl_impls.replay.layout import row_type
 from rl_impls.runtimes.actor_learner import actor
-from rl_impls.runtimes.actor_learner.actor import GO, ActorTally, Job, MakeBatch
+from rl_impls.runtimes.actor_learner.actor import GO, ActorJob, ActorTally, MakeBatch
 from rl_impls.runtimes.actor_learner.learner import (
     Collector,
     Learner,
@@ -92,7 +92,7 @@ def train(
 
 
 class Transport:
-    """All memory that the processes have in common: a ring an actor, the weights, the tallies."""
+    """The memory that the processes have in common: a ring an actor, the weights, the tallies."""
 
     def __init__(self, agent: DQN, settings: PipelineSettings) -> None:
         words = row_type(agent.shape.obs_size, agent.shape.act_size).itemsize // 8
@@ -131,13 +131,13 @@ def _jobs(
     settings: PipelineSettings,
     shared: Transport,
     seed: int | None,
-) -> list[Job]:
+) -> list[ActorJob]:
     n = settings.actors
     seeds = seeds_of(seed, 2 * n)
     cores = cores_for(n + 1)[1:] if settings.pin else ()
     whole_steps = -(-n_steps // agent.shape.n_envs)
     return [
-        Job(
+        ActorJob(
             number=number,
             kind=agent.acting_type(),
             shape=agent.shape,
@@ -172,7 +172,7 @@ _REMEDY: Final = "all trainings stopped; what the other agents learned so far ca
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """The training of one agent: what `actor_learner.train` takes, and a name to tell it by."""
+    """The training of one agent: all that `train` takes, and a name to tell it by."""
 
     name: str
     agent: DQN
@@ -219,7 +219,7 @@ _Busy = dict[Connection, tuple[Plan, Member]]
 
 
 def _gather(busy: _Busy, tell: Tell | None) -> dict[str, Trained]:
-    """Until nobody is busy."""
+    """Hear from all until nobody is busy."""
     done: dict[str, Trained] = {}
     while busy:
         for pipe in wait(list(busy)):
@@ -238,7 +238,7 @@ def _gather(busy: _Busy, tell: Tell | None) -> dict[str, Trained]:
 
 
 def _answer(busy: _Busy, pipe: Connection) -> Any:
-    """What a learner says next; it is busy as long as it reports."""
+    """Return what a learner says next; it is busy as long as it reports."""
     member = busy[pipe][1]
     try:
         said = member.answer()
@@ -291,7 +291,7 @@ class _Job:
 
 @dataclass(frozen=True, slots=True)
 class _Ended:
-    """How a training ended, and the agent as it is then."""
+    """The end of a training, and the agent as it is then."""
 
     trained: Trained | None  # None: it ended early
     reason: str

@@ -1,4 +1,4 @@
-"""Publishing and copying weights, compiled; see `weights`."""
+"""The weights of a policy, from the one process that learns to all that act."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def move(source: Any, goal: Any) -> None:
 
 @compiled
 def newest(marks: Any) -> int:
-    """The version of what was published last."""
+    """Return the version of what was published last."""
     return load_acquire(marks, NEWEST) >> 1
 
 
@@ -54,15 +54,15 @@ def copied(marks: Any, copies: Any, weights: Any) -> tuple[int, int]:
     """Copy the newest weights; returns their version, and how often the writer was quicker."""
     n_overtaken = 0
     while True:
-        found = load_acquire(marks, NEWEST)
-        copy = found & 1
+        latest = load_acquire(marks, NEWEST)
+        copy = latest & 1
         count = load_acquire(marks, COUNTS + copy)
         # An even count may already be a later one's: then the newest has moved on as well.
-        if count & 1 == 0 and load_acquire(marks, NEWEST) == found:
+        if count & 1 == 0 and load_acquire(marks, NEWEST) == latest:
             move(copies[copy], weights)
             fence_reads()  # the last weight is read before the count is looked at again
             if load_acquire(marks, COUNTS + copy) == count:
-                return found >> 1, n_overtaken
+                return latest >> 1, n_overtaken
         n_overtaken += 1
 
 
@@ -104,7 +104,7 @@ class SharedWeights:
 
     @property
     def version(self) -> int:
-        """Of what was published last; 0 before that."""
+        """The version that was published last; 0 before that."""
         return int(newest(self._marks))
 
     def publish(self, arrays: Arrays, version: int) -> bool:

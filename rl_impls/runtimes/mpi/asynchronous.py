@@ -1,9 +1,4 @@
-"""The merged table in shards, one at each rank, in memory that every rank reads and writes itself.
-
-The windows stay open from the first to the last moment (`Lock_all`), and an operation is done when
-it is flushed: locks of MPI, one for each operation, took two hundred milliseconds with MPICH. A
-shard has a word of its own that says whether somebody is merging there.
-"""
+"""Training in ranks that share a table in shards, and do not wait for each other."""
 
 from __future__ import annotations
 
@@ -38,6 +33,12 @@ from rl_impls.tabular.training import Training, check_count, check_fit
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
 
+# The merged table in shards, one at each rank, in memory that every rank reads and writes itself.
+#
+# The windows stay open from the first to the last moment (`Lock_all`), and an operation is done
+# when it is flushed: locks of MPI, one for each operation, took two hundred milliseconds with
+# MPICH. A shard has a word of its own that says whether somebody is merging there.
+
 
 # The words before the table of each shard; all but the first are used at rank 0 only.
 _BUSY, _TAKEN, _STEPS, _EPISODES, _N_WORDS = range(5)
@@ -55,7 +56,7 @@ class Shard(NamedTuple):
 
 
 class Shards:
-    """What `Board` is to processes that share their memory. Ranks make and close it together."""
+    """The board of processes that share no memory. Ranks make and close it together."""
 
     def __init__(self, comm: Intracomm, table: NDArray[np.float32]) -> None:
         self._comm: Final = comm
@@ -77,14 +78,14 @@ class Shards:
         self._window.Free()
 
     def merging(self) -> Iterator[Shard]:
-        """Every shard, one's own first, so that ranks do not queue for the same."""
+        """Yield every shard, one's own first, so that ranks do not queue for the same."""
         for i in range(self._n_ranks):
             owner = (self._rank + i) % self._n_ranks
             with self._claimed(owner):
                 yield from self._copied(owner)
 
     def ask_for(self) -> int:
-        """The next steps are handed out from the first on. Returns how many were made before."""
+        """Hand out the next steps from the first on, and return how many were made before."""
         self._comm.Barrier()
         if self._rank == 0:
             self._add(0, _TAKEN, -self._add(0, _TAKEN, 0))
@@ -93,7 +94,7 @@ class Shards:
         return made
 
     def take_piece(self, n_steps: int, steps_per_sync: int) -> int:
-        """How many of all `n_steps` this rank does next; 0 when none are left."""
+        """Return how many of all `n_steps` this rank does next; 0 when none are left."""
         left = n_steps - self._add(0, _TAKEN, 0)
         if left <= 0:
             return 0
@@ -102,17 +103,17 @@ class Shards:
         return max(0, min(piece, n_steps - before))
 
     def add_progress(self, n_steps: int, n_episodes: int) -> tuple[int, int]:
-        """Returns what all ranks have done."""
+        """Add to the counts, and return what all ranks have done."""
         steps = n_steps + self._add(0, _STEPS, n_steps)
         return steps, n_episodes + self._add(0, _EPISODES, n_episodes)
 
     @contextmanager
     def _claimed(self, owner: int) -> Iterator[None]:
-        free, busy, found = (np.array([word], np.int64) for word in (0, 1, 1))
-        while found[0]:
-            self._window.Compare_and_swap(busy, free, found, owner, _WORD_BYTES * _BUSY)
+        free, busy, before = (np.array([word], np.int64) for word in (0, 1, 1))
+        while before[0]:
+            self._window.Compare_and_swap(busy, free, before, owner, _WORD_BYTES * _BUSY)
             self._window.Flush(owner)
-            if found[0]:
+            if before[0]:
                 # Who was killed meanwhile never lets go: where MPI can tell, it does so here.
                 self._comm.Iprobe()
         try:
@@ -132,7 +133,7 @@ class Shards:
         self.n_bytes += 2 * len(buffer) if owner != self._rank else 0
 
     def _add(self, owner: int, word: int, number: int) -> int:
-        """Returns what was there before."""
+        """Add to a word, and return what was there before."""
         before = np.zeros(1, np.int64)
         self._window.Fetch_and_op(np.array([number], np.int64), before, owner, _WORD_BYTES * word)
         self._window.Flush(owner)
@@ -146,8 +147,9 @@ class Shards:
 
 
 class MpiAsyncRuntime(InRanks):
-    """All ranks make one with equal arguments, and call its methods together. They go on from the
-    learner of rank 0. After `train` the learners of all ranks hold the same table."""
+    """Trains a table that ranks keep in shards. All ranks make one with equal arguments, and call
+    its methods together. They go on from the learner of rank 0. After `train` the learners of all
+    ranks hold the same table."""
 
     def __init__(
         self,

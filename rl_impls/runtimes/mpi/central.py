@@ -1,7 +1,7 @@
-"""A step of a rank's environments as a message: a row of float32 for each, and a mark at the end.
+"""Environments that are expensive to step, in ranks of their own; rank 0 has the agent.
 
-The mark is reset before a message is received: MPICH may end a receive from a rank that was killed
-without an error, and without what it had to say.
+It chooses the actions of all ranks whose observations are there in one batch, and learns while they
+step. No rank waits for another one's step, and no weights travel.
 """
 
 from __future__ import annotations
@@ -26,12 +26,18 @@ from rl_impls.tabular.training import Training, check_count
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
 
+# A step of a rank's environments as a message: a row of float32 for each, and a mark at the end.
+#
+# The mark is reset before a message is received: MPICH may end a receive from a rank that was
+# killed without an error, and without what it had to say.
+
 
 NOTHING, WHOLE = 0.0, 1.0
 
 
 class Layout:
-    """Of a row: where to act next, where the action led, reward, terminated, truncated."""
+    """The places of a row: where to act next, where the action led, reward, terminated,
+    truncated."""
 
     def __init__(self, n_envs: int, obs_size: int) -> None:
         self._n_envs: Final = n_envs
@@ -47,7 +53,7 @@ class Layout:
         message[-1] = WHOLE
 
     def read(self, messages: NDArray[np.float32], obs_tm1: Floats) -> Step:
-        """The steps of several ranks as one, with where each was taken."""
+        """Return the steps of several ranks as one, with where each was taken."""
         size, rows = self._obs_size, messages[:, :-1].reshape(-1, self._width)
         return Step(
             obs_t=rows[:, size : 2 * size].copy(),
@@ -59,20 +65,15 @@ class Layout:
         )
 
 
-# Environments that are expensive to step, in ranks of their own; rank 0 has the agent.
-#
-# It chooses the actions of all ranks whose observations are there in one batch, and learns while
-# they step. No rank waits for another one's step, and no weights travel.
-
-
 # What the last number of a message with actions says.
 UNSAID, STEP, OVER = range(3)
 
 
 class MpiCentralRuntime(Surviving):
-    """All ranks make one with equal settings, and call its methods together. The agent is made for
-    the environments of one rank, and that of rank 0 learns. Those of rank 0 are stepped only where
-    it is alone, bit for bit as in a process that knows no MPI.
+    """Trains the agent of rank 0 on the environments of the others. All ranks make one with equal
+    settings, and call its methods together. The agent is made for the environments of one rank, and
+    that of rank 0 learns. Those of rank 0 are stepped only where it is alone, bit for bit as in a
+    process that knows no MPI.
 
     Where MPI lets ranks go on without one that was killed, they do: what is lost is a step of each.
     The agent is not to be lost: without rank 0 the job ends.
@@ -87,12 +88,12 @@ class MpiCentralRuntime(Surviving):
         self.agent: Final = agent
         self._env: Final = env
         layout = Layout(env.n_envs, env.obs_size)
-        self._leader: Final = Leader(agent, layout) if comm.Get_rank() == 0 else None
-        self._worker: Final = Worker(env, layout)
+        self._leader: Final = LeadingRank(agent, layout) if comm.Get_rank() == 0 else None
+        self._worker: Final = SteppingRank(env, layout)
         self._go_on_among(comm)
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
-        """Environments step as a whole: the last steps may lead beyond `n_steps`."""
+        """Train; environments step as a whole, and the last steps may lead beyond `n_steps`."""
         check_count("steps", n_steps)
         tally, before = EpisodeTally(), self.agent.n_steps
         told = [NOTHING_DONE]
@@ -140,8 +141,8 @@ class MpiCentralRuntime(Surviving):
             self._leader.join(comm, first[1:])
 
 
-class Leader:
-    """Rank 0: chooses and learns. Worker number i is rank i + 1."""
+class LeadingRank:
+    """Rank 0: chooses and learns. SteppingRank number i is rank i + 1."""
 
     def __init__(self, agent: DQN, layout: Layout) -> None:
         self.n_turns = 0
@@ -163,11 +164,11 @@ class Leader:
 
     @property
     def requests(self) -> list[Request]:
-        """Of those that step."""
+        """The requests of those that step."""
         return [request for request in self._awaited if request]
 
     def train(self, goal: int, before: int, tally: EpisodeTally, tick: Tick | None) -> None:
-        """Until the agent has seen `goal` steps; the tick counts from `before` on."""
+        """Lead until the agent has seen `goal` steps; the tick counts from `before` on."""
         left = goal - self._agent.n_steps
         left -= self._ask(range(self._n_workers), left)
         while ready := self._wait():
@@ -209,7 +210,7 @@ class Leader:
         self.n_bytes += order.nbytes
 
     def _wait(self) -> list[int]:
-        """The workers whose steps are there, at least one; none when nobody steps."""
+        """Return the workers whose steps are there, at least one; none when nobody steps."""
         open_ones = [worker for worker, request in enumerate(self._awaited) if request]
         if not open_ones:
             return []
@@ -229,12 +230,12 @@ class Leader:
         return ready
 
     def _rows(self, arrays: Array, workers: Sequence[int]) -> Array:
-        """Those of these workers, end to end."""
+        """Return the rows of these workers, end to end."""
         chosen: Array = arrays[workers]
         return chosen.reshape(len(workers) * self._n_envs, *chosen.shape[2:])
 
 
-class Worker:
+class SteppingRank:
     """Any other rank: steps as it is told."""
 
     def __init__(self, env: ControlBatch, layout: Layout) -> None:
@@ -248,7 +249,7 @@ class Worker:
         self._comm = comm
 
     def serve(self) -> None:
-        """Until the training is over."""
+        """Step as told until the training is over."""
         while self._next() == STEP:
             step: Step = self._env.step(self._order[:-1])
             self._layout.write(step, self._message)

@@ -1,8 +1,4 @@
-"""How the values of a message are written: exactly, or shorter with an error that stays small.
-
-What a message could not convey is not lost: the rank that sent it still holds it, and it is part of
-the next difference between its table and the agreed one (error feedback).
-"""
+"""Messages of ranks that share a table: their values, their layout, and their exchange."""
 
 from __future__ import annotations
 
@@ -16,6 +12,11 @@ from rl_impls.errors import SettingError, WorkerDied
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
+
+# How the values of a message are written: exactly, or shorter with an error that stays small.
+#
+# What a message could not convey is not lost: the rank that sent it still holds it, and it is part
+# of the next difference between its table and the agreed one (error feedback).
 
 
 Number = TypeVar("Number", np.float32, np.float16)
@@ -36,7 +37,7 @@ class Codec(Protocol):
     def pack(self, values: Values) -> Bytes: ...
 
     def unpack(self, data: Bytes, n: int) -> Values:
-        """The n values that `pack` wrote, as far as it conveyed them."""
+        """Return the n values that `pack` wrote, as far as it conveyed them."""
 
 
 class Exact:
@@ -100,7 +101,7 @@ def _as(data: Bytes, kind: type[Number], n: int) -> NDArray[Number]:
 
 
 def _in_groups(values: Values) -> Values:
-    """(groups, GROUP), the last one filled up with zeros."""
+    """Return the values as (groups, GROUP), the last one filled up with zeros."""
     padded = np.zeros(-(-len(values) // GROUP) * GROUP, np.float32)
     padded[: len(values)] = values
     return padded.reshape(-1, GROUP)
@@ -154,7 +155,7 @@ def _split(numbers: NDArray[np.int64]) -> tuple[Bytes, NDArray[np.int64]]:
 
 
 def _joined(data: Bytes, n: int, n_long: int) -> tuple[NDArray[np.int64], Bytes]:
-    """The numbers at the beginning of `data`, and what follows them."""
+    """Return the numbers at the beginning of `data`, and what follows them."""
     end = n + n_long * LONG_BYTES
     numbers = data[:n].astype(np.int64)
     numbers[data[:n] == LONG] = np.frombuffer(data[n:end].tobytes(), np.int64)
@@ -171,8 +172,8 @@ def _joined(data: Bytes, n: int, n_long: int) -> tuple[NDArray[np.int64], Bytes]
 # before.
 
 
-class Report(NamedTuple):
-    """What a rank did between two exchanges. Sent as float64, which hold counts up to 2**53."""
+class RankReport(NamedTuple):
+    """The work of a rank between two exchanges. Sent as float64, which hold counts up to 2**53."""
 
     steps: float
     episodes: float
@@ -183,20 +184,20 @@ class Report(NamedTuple):
     message_bytes: float
 
 
-REPORT_FIELDS: Final = len(Report._fields) + 1  # and the number of the exchange
+REPORT_FIELDS: Final = len(RankReport._fields) + 1  # and the number of the exchange
 REPORT_BYTES: Final = 8 * REPORT_FIELDS
 ExchangeNumber = np.uint32
 
 
 class Arrived(NamedTuple):
-    """In the order of ranks."""
+    """Reports and messages in the order of ranks."""
 
-    reports: list[Report]
+    reports: list[RankReport]
     messages: list[Bytes]
 
     @property
     def n_bytes(self) -> int:
-        """That ranks sent: what each had to say, to each of the others."""
+        """The bytes that ranks sent: what each had to say, to each of the others."""
         own = sum(REPORT_BYTES + int(report.message_bytes) for report in self.reports)
         return own * (len(self.reports) - 1)
 
@@ -220,7 +221,7 @@ def without_number(message: Bytes, number: int, rank: int) -> Bytes:
 
 
 class Exchange:
-    """One at a time: start, poll as often as one likes, finish."""
+    """One exchange at a time: start, poll as often as one likes, finish."""
 
     def __init__(self, comm: Intracomm) -> None:
         self._comm: Final = comm
@@ -241,7 +242,7 @@ class Exchange:
     def requests(self) -> list[Request]:
         return [request for request in (self._first, self._second) if request is not None]
 
-    def start(self, report: Report, message: Bytes) -> None:
+    def start(self, report: RankReport, message: Bytes) -> None:
         self._number += 1
         self._message = numbered(message, self._number)
         self._report[:] = *report._replace(message_bytes=len(self._message)), self._number
@@ -260,7 +261,7 @@ class Exchange:
             self._second = self._send_messages()
         self._second.Wait()
         self._first = self._second = None
-        reports = [Report(*row[:-1]) for row in self._reports.tolist()]
+        reports = [RankReport(*row[:-1]) for row in self._reports.tolist()]
         parts = np.split(self._messages, np.cumsum(self._sizes())[:-1])
         messages = [without_number(part, self._number, rank) for rank, part in enumerate(parts)]
         return Arrived(reports, messages)
@@ -274,4 +275,4 @@ class Exchange:
         return self._comm.Iallgatherv(self._message, (self._messages, sizes))
 
     def _sizes(self) -> list[int]:
-        return [int(report[Report._fields.index("message_bytes")]) for report in self._reports]
+        return [int(report[RankReport._fields.index("message_bytes")]) for report in self._reports]

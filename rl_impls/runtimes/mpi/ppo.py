@@ -1,8 +1,8 @@
-"""Gradients of all ranks become their mean, bit for bit the same on each.
+"""PPO in the ranks of an MPI job: each plays in a part of the environments, and all make the same
+updates from the mean of their gradients.
 
-Every rank adds up one part of the array, in the order of ranks, and tells the others the mean:
-`MPI_Allreduce` may add up in another order at each rank. However many ranks there are, each sends
-twice the array. Parts end with the number of their exchange, for the reason told in `exchange`.
+A minibatch is made of equal parts, one of each rank, and its advantages are brought to one scale by
+the moments of the whole. So an update is that of one process with as many rows.
 """
 
 from __future__ import annotations
@@ -37,6 +37,12 @@ from rl_impls.tabular.training import Training, check_count
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
 
+# Gradients of all ranks become their mean, bit for bit the same on each.
+#
+# Every rank adds up one part of the array, in the order of ranks, and tells the others the mean:
+# `MPI_Allreduce` may add up in another order at each rank. However many ranks there are, each sends
+# twice the array. Parts end with the number of their exchange, for the reason told in `messages`.
+
 
 Array = NDArray[Any]
 # Numbers of exchanges begin anew there: a float32 holds all whole numbers below.
@@ -44,8 +50,8 @@ MOST: Final = 2**24
 
 
 class Mean:
-    """Of one array: start, hand on, finish. All ranks take these steps in the same order, with
-    those of other arrays in between: MPI matches collectives by it."""
+    """The mean of one array: start, hand on, finish. All ranks take these steps in the same order,
+    with those of other arrays in between: MPI matches collectives by it."""
 
     def __init__(self, comm: Intracomm, like: Array) -> None:
         self._comm: Final = comm
@@ -60,7 +66,7 @@ class Mean:
 
     @property
     def n_bytes(self) -> int:
-        """That all ranks send together: rows go there and back, but not to oneself."""
+        """The bytes that all ranks send together: rows go there and back, but not to oneself."""
         return 2 * self._own.nbytes * (self._n_ranks - 1)
 
     def start(self, array: Array) -> None:
@@ -94,14 +100,14 @@ class Mean:
 
 
 def check_numbers(rows: Array, number: int) -> None:
-    """That each rank's row is of this exchange."""
+    """Refuse a rank's row that is not of this exchange."""
     for rank in np.flatnonzero(rows[:, -1] != number):
         raise lost(int(rank))
 
 
 class RankPeers:
-    """The other ranks, to an agent. What is sent before the next `receive` comes in the same order
-    every time."""
+    """The other ranks, as an agent meets them. What is sent before the next `receive` comes in the
+    same order every time."""
 
     def __init__(self, comm: Intracomm) -> None:
         self.join(comm)
@@ -119,7 +125,7 @@ class RankPeers:
 
     @property
     def requests(self) -> list[Request]:
-        """What is under way."""
+        """The requests that are under way."""
         return [mean.request for mean in self._means if mean.request is not None]
 
     def join_moments(self, moments: Array) -> None:
@@ -159,8 +165,8 @@ class RankPeers:
 
 
 def joined(moments: list[Array]) -> Array:
-    """Count, mean and sum of squared distances of all numbers together (Chan, Golub & LeVeque,
-    1979); rows of (n, 3) arrays belong together."""
+    """Return count, mean and sum of squared distances of all numbers together (Chan, Golub &
+    LeVeque, 1979); rows of (n, 3) arrays belong together."""
     whole, *others = moments
     for other in others:
         n_a, mean_a, square_a = whole.T
@@ -172,16 +178,10 @@ def joined(moments: list[Array]) -> Array:
     return whole
 
 
-# PPO in the ranks of an MPI job: each plays in a part of the environments, and all make the same
-# updates from the mean of their gradients.
-#
-# A minibatch is made of equal parts, one of each rank, and its advantages are brought to one scale
-# by the moments of the whole. So an update is that of one process with as many rows.
-
-
 class MpiPPORuntime(Surviving):
-    """All ranks make one with equal settings, and call its methods together. They go on from the
-    agent of rank 0, made for the environments of all; `env` is a rank's own part of them.
+    """Trains a PPO whose environments ranks share. All ranks make one with equal settings, and call
+    its methods together. They go on from the agent of rank 0, made for the environments of all;
+    `env` is a rank's own part of them.
 
     Where MPI lets ranks go on without one that was killed, they do so with their own environments
     from the last update that any of them has made, and begin the round anew.
@@ -207,13 +207,13 @@ class MpiPPORuntime(Surviving):
 
     @property
     def agent(self) -> PPO:
-        """The whole one, with what all have learned so far."""
+        """The whole agent, with what all have learned so far."""
         if self._part is not self._whole:
             take_over(self._whole, learned(self._part), self._n_made())
         return self._whole
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
-        """Environments step as a whole: the last step may lead beyond `n_steps`."""
+        """Train; environments step as a whole, and the last step may lead beyond `n_steps`."""
         check_count("steps", n_steps)
         tally, before = EpisodeTally(), self._n_made()
         told = [NOTHING_DONE]
@@ -244,7 +244,7 @@ class MpiPPORuntime(Surviving):
         return self._peers.requests
 
     def _go_on_among(self, comm: Intracomm) -> None:
-        """From the last update; some may not have made it."""
+        """Go on from the last update; some may not have made it."""
         own_n = self._n_made() - self._part.n_unlearned * self._peers.n_ranks
         root = most_advanced(comm, self._part.n_updates)
         state, n_learned = comm.bcast((learned(self._part), own_n), root)
@@ -255,7 +255,8 @@ class MpiPPORuntime(Surviving):
         self._begin_at(n_learned)
 
     def _begin_at(self, n_steps: int) -> None:
-        """So many steps were made by all, from here on by as many ranks as there are now."""
+        """Begin to count where all together made so many steps, from here on with the ranks of
+        now."""
         self._n_before = n_steps
         self._own_before = self._part.n_steps
 
@@ -264,7 +265,7 @@ class MpiPPORuntime(Surviving):
 
 
 def learned(agent: PPO) -> State:
-    """What ranks have in common: weights, and what the optimisers know."""
+    """Return what ranks have in common: weights, and what the optimisers know."""
     state = agent.state()
     return {name: state[name] for name in state if name.startswith(("actor", "critic"))}
 
@@ -275,7 +276,7 @@ def take_over(agent: PPO, state: State, n_steps: int) -> None:
 
 
 def part_of(whole: PPO, env: ControlBatch, peers: RankPeers) -> PPO:
-    """An agent that begins with the same weights, and with the chance of the whole one."""
+    """Make an agent that begins with the same weights, and with the chance of the whole one."""
     check_is_part(shape_of(env), whole.shape, peers.n_ranks)
     part = PPO(shape_of(env), part_of_settings(whole.settings, peers.n_ranks), peers=peers)
     take_over(part, {**learned(whole), "chance": whole.state()["chance"]}, 0)
@@ -291,7 +292,7 @@ def check_is_part(part: Shape, whole: Shape, n_ranks: int) -> None:
 
 
 def part_of_settings(settings: PPOSettings, n_ranks: int) -> PPOSettings:
-    """Those of a rank's agent, for as many rounds."""
+    """Return the settings of a rank's agent, for as many rounds."""
     n_rounds = -(-settings.linear_over // settings.horizon)
     horizon = shared(f"a horizon of {settings.horizon} steps", settings.horizon, n_ranks)
     minibatch = shared(f"a minibatch of {settings.minibatch} rows", settings.minibatch, n_ranks)

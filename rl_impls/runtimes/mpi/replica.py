@@ -1,11 +1,4 @@
-"""The mean of what ranks learned of each entry, weighed by visits (Woo, Joshi & Chi, JMLR 2025).
-
-With Q_i the value at rank i, n_i its visits there since the last exchange and B the agreed value
-before, sum(n_i * Q_i) / sum(n_i) = B + sum(n_i * (Q_i - B)) / sum(n_i). Every rank adds up the same
-numbers in the same order, so that all agree bit for bit.
-
-Compiled, since an array operation for each of these lines took ten times as long.
-"""
+"""A rank's copy of the table: it learns on the copy while its last message is on its way."""
 
 from __future__ import annotations
 
@@ -30,6 +23,14 @@ from rl_impls.runtimes.mpi.messages import (
 from rl_impls.runtimes.shared_table import COMPILED_STEPS_PER_VISIT, train_counting
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import Training
+
+# The mean of what ranks learned of each entry, weighed by visits (Woo, Joshi & Chi, JMLR 2025).
+#
+# With Q_i the value at rank i, n_i its visits there since the last exchange and B the agreed value
+# before, sum(n_i * Q_i) / sum(n_i) = B + sum(n_i * (Q_i - B)) / sum(n_i). Every rank adds up the
+# same numbers in the same order, so that all agree bit for bit.
+#
+# Compiled, since an array operation for each of these lines took ten times as long.
 
 Weights = NDArray[np.float64]
 # Most of a table is as it was. So many entries are looked at together, in vector instructions.
@@ -79,8 +80,8 @@ def add_weighed(
     sums: Weights,
     weights: Weights,
 ) -> None:
-    """One rank's part of the sums. What changed was visited at least once; one of so many steps is
-    counted. Such a weight times a float32 is exact, in whichever way a processor multiplies."""
+    """Add one rank's part to the sums. What changed was visited at least once; one of so many steps
+    is counted. Such a weight times a float32 is exact, in whichever way a processor multiplies."""
     for i in range(len(places)):
         weight = 1.0 + steps_per_visit * counts[i]
         sums[places[i]] += weight * values[i]
@@ -122,24 +123,21 @@ def take_mean(
         residual[place] = 0.0
 
 
-# A rank's copy of the table: it learns on the copy while its last message is on its way.
-
-
 NOTHING: Final[Bytes] = np.empty(0, np.uint8)
 
 
-class Replica(Protocol):
+class MessagingReplica(Protocol):
     def train(self, env: TabularEnv, n_steps: int) -> Training:
         """Learn on the copy, and remember what."""
 
     def cut(self) -> Bytes:
-        """A message with what was learned since the last one, which has been taken."""
+        """Return a message with what was learned since the last one, which has been taken."""
 
     def take(self, messages: Sequence[Bytes]) -> None:
         """Learn from the messages of all ranks, one's own among them, in the order of ranks."""
 
     def agreed(self) -> NDArray[np.float32]:
-        """The table after the last `take`, equal on all ranks."""
+        """Return the table after the last `take`, equal on all ranks."""
 
     def settle(self) -> None:
         """Make the copy the agreed table."""
@@ -147,12 +145,12 @@ class Replica(Protocol):
 
 def replica_of(
     learner: CompiledQLearning, env: TabularEnv, codec: Codec, rank: int, n_ranks: int
-) -> Replica:
+) -> MessagingReplica:
     return RankReplica(learner, env, codec, rank) if n_ranks > 1 else LoneReplica(learner, env)
 
 
 class LoneReplica:
-    """Of a job with one rank: nobody else wants to know."""
+    """The replica of a job with one rank: nobody else wants to know."""
 
     def __init__(self, learner: CompiledQLearning, env: TabularEnv) -> None:
         self._learner: Final = learner

@@ -1,4 +1,4 @@
-"""What ranks begin with, share and cut alike."""
+"""Runtimes in the ranks of an MPI job, and what all of them have in common."""
 
 from __future__ import annotations
 
@@ -47,21 +47,21 @@ def begin_alike(comm: Intracomm, learner: CompiledQLearning, root: int = 0) -> T
 
 
 def in_slices(n_steps: int) -> Iterator[int]:
-    """Numbers of steps after each of which a rank looks after messages."""
+    """Yield numbers of steps after each of which a rank looks after messages."""
     part = max(-(-n_steps // SLICES), SHORTEST_SLICE)
     for begin in range(0, n_steps, part):
         yield min(part, n_steps - begin)
 
 
 def most_advanced(comm: Intracomm, n_syncs: int) -> int:
-    """The first rank of those that took most exchanges. When a rank is killed others may have taken
-    one more than the rest, or not yet begun: then it is rank 0."""
+    """Return the first rank of those that took most exchanges. When a rank is killed others may
+    have taken one more than the rest, or not yet begun: then it is rank 0."""
     counts = comm.allgather(n_syncs)
     return counts.index(max(counts))
 
 
 def shared(what: str, n: int, n_ranks: int) -> int:
-    """A rank's part of `n`; all have equal parts."""
+    """Return a rank's part of `n`; all have equal parts."""
     if n % n_ranks or n < 1:
         raise SettingError(f"{what} cannot be shared by {n_ranks} ranks: choose a multiple.")
     return n // n_ranks
@@ -69,9 +69,6 @@ def shared(what: str, n: int, n_ranks: int) -> int:
 
 def larger(a: Any, b: Any) -> Any:
     return max(a, b)
-
-
-# What all ranks have agreed on so far, in a file: whole, or not there.
 
 
 EVERY_S: Final = 10.0
@@ -104,7 +101,7 @@ class Checkpoint:
 def snapshot_of(
     learner: CompiledQLearning, table: NDArray[np.float32], n_steps: int, n_episodes: int
 ) -> CompiledQLearning:
-    """A learner with the same settings, the table and the counts, to be saved."""
+    """Return a learner with the same settings, the table and the counts, to be saved."""
     copy = CompiledQLearning(learner.n_states, learner.n_actions, settings=learner.settings)
     copy.set_table(table)
     copy.set_progress(n_steps, n_episodes)
@@ -119,7 +116,7 @@ def snapshot_of(
 
 @dataclass(frozen=True, slots=True)
 class Traffic:
-    """What exchanging has cost all ranks together so far."""
+    """The cost of exchanging so far, of all ranks together."""
 
     syncs: int
     bytes_sent: int
@@ -128,26 +125,27 @@ class Traffic:
 
 
 class MpiRuntime(Trains, Protocol):
-    """All ranks call its methods together, and go on from what rank 0 has learned."""
+    """A runtime whose methods all ranks call together; they go on from what rank 0 has learned."""
 
     @property
     def facts(self) -> Facts: ...
 
     @property
     def comm(self) -> Intracomm:
-        """Of the ranks that are left: where MPI can, they go on without those that were killed."""
+        """The communicator of the ranks that are left: where MPI can, they go on without those that
+        were killed."""
 
     def traffic(self) -> Traffic: ...
 
     def peak_rss_bytes(self) -> int:
-        """The most memory in use so far, the sum over all ranks."""
+        """Return the most memory in use so far, the sum over all ranks."""
 
     def close(self) -> None:
         """Give back what lies in memory of MPI."""
 
 
 class InRanks:
-    """All of an `MpiRuntime` that does not depend on how it learns."""
+    """The part of an `MpiRuntime` that does not depend on how it learns."""
 
     def __init__(
         self, name: str, comm: Intracomm, threads: int | None, steps_per_sync: int | None = None
@@ -165,11 +163,11 @@ class InRanks:
         return total
 
     def close(self) -> None:
-        """Nothing to give back, unless a runtime says so."""
+        """Give nothing back, unless a runtime has something."""
 
 
 class Surviving(InRanks, ABC):
-    """One whose ranks go on without those that were killed, where MPI can."""
+    """A runtime whose ranks go on without those that were killed, where MPI can."""
 
     def __init__(
         self, name: str, comm: Intracomm, threads: int | None, steps_per_sync: int | None = None
@@ -178,8 +176,8 @@ class Surviving(InRanks, ABC):
         self._crew: Final = Crew(comm)
 
     def _together(self, work: Callable[[], None]) -> None:
-        """Until all ranks that are left did it. Where one was killed they begin anew, among those
-        that are left."""
+        """Repeat until all ranks that are left did it. Where one was killed they begin anew, among
+        those that are left."""
 
         def attempt() -> None:
             if self._comm is not self._crew.comm:
@@ -191,7 +189,7 @@ class Surviving(InRanks, ABC):
 
     @abstractmethod
     def _under_way(self) -> Iterable[Request]:
-        """What a rank may leave behind that hears of a death."""
+        """Return the requests that a rank may leave behind when it hears of a death."""
 
     @abstractmethod
     def _go_on_among(self, comm: Intracomm) -> None:

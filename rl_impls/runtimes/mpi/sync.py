@@ -1,5 +1,8 @@
-"""How many steps each rank makes until the next exchange. All ranks know the same, and so conclude
-the same.
+"""Training in ranks that average their tables while they go on learning.
+
+At the end of a period a rank takes what all sent at the end of the one before, then sends what it
+learned itself. So a message has a whole period to arrive, and nobody waits for a rank that is late
+by less than that.
 """
 
 from __future__ import annotations
@@ -12,8 +15,8 @@ from typing import TYPE_CHECKING, Final, Self
 
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.mpi.messages import DEFAULT, Arrived, Exchange, Report, codec_named
-from rl_impls.runtimes.mpi.replica import Replica, replica_of
+from rl_impls.runtimes.mpi.messages import DEFAULT, Arrived, Exchange, RankReport, codec_named
+from rl_impls.runtimes.mpi.replica import MessagingReplica, replica_of
 from rl_impls.runtimes.mpi.runtime import (
     NOTHING_DONE,
     Checkpoint,
@@ -32,6 +35,9 @@ from rl_impls.tabular.training import Training, check_count, check_fit
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
+
+# How many steps each rank makes until the next exchange. All ranks know the same, and so conclude
+# the same.
 
 
 # Steps are handed out in batches.
@@ -53,7 +59,8 @@ CATCH_UP: Final = 0.5
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """A chosen period stays, and is the same for all ranks: equal seeds then learn equal tables."""
+    """The steps until the next exchange. A chosen period stays, and is the same for all ranks:
+    equal seeds then learn equal tables."""
 
     period: int  # steps of a rank, on average
     speeds: tuple[float, ...]  # of each rank; 0: not known yet
@@ -71,7 +78,7 @@ class Pace:
         return cls(period, (0.0,) * n_ranks, is_chosen=n_ranks == 1)
 
     def parts(self, left: int) -> list[int]:
-        """Of the `left` steps, those that each rank makes next."""
+        """Return how many of the `left` steps each rank makes next."""
         total = min(left, self.period * len(self.speeds))
         if not self.is_chosen:
             total = min(total, max(left // 2, int(LAST_PART * self.period * len(self.speeds))))
@@ -80,8 +87,8 @@ class Pace:
         parts[-1] += total % BATCH
         return parts
 
-    def after(self, reports: Sequence[Report], n_steps: int) -> Self:
-        """When the ranks have reported, and made `n_steps` steps in all."""
+    def after(self, reports: Sequence[RankReport], n_steps: int) -> Self:
+        """Return the pace when the ranks have reported, and made `n_steps` steps in all."""
         if self.is_chosen:
             return self
         speeds = tuple(
@@ -96,7 +103,8 @@ class Pace:
 
 
 def catching_up(n_steps: int, speeds: Sequence[float], lags_s: Sequence[float]) -> Sequence[float]:
-    """In which proportion ranks share the steps, so that who is behind comes closer to the rest."""
+    """Return the proportion in which ranks share the steps, so that who is behind comes closer to
+    the rest."""
     if not lags_s or min(speeds) < 1.0:  # not known yet: nobody makes less than a step a second
         return speeds
     late_s = [CATCH_UP * lag_s for lag_s in lags_s]
@@ -108,8 +116,9 @@ def catching_up(n_steps: int, speeds: Sequence[float], lags_s: Sequence[float]) 
     ]
 
 
-def next_period(period: int, speeds: Sequence[float], reports: Sequence[Report]) -> int:
-    """So long that the exchange takes its part of it, but at most doubled or halved.
+def next_period(period: int, speeds: Sequence[float], reports: Sequence[RankReport]) -> int:
+    """Return a period so long that the exchange takes its part of it, but at most doubled or
+    halved.
 
     The rank that spends least on the exchange waits for nobody: the others' time would grow with
     the period.
@@ -123,20 +132,14 @@ def next_period(period: int, speeds: Sequence[float], reports: Sequence[Report])
 
 
 def in_batches(n_steps: int) -> int:
-    """Rounded up."""
+    """Round up to whole batches."""
     return -(-n_steps // BATCH) * BATCH
 
 
-# Training in the ranks of an MPI job, which average their tables while they go on learning.
-#
-# At the end of a period a rank takes what all sent at the end of the one before, then sends what it
-# learned itself. So a message has a whole period to arrive, and nobody waits for a rank that is
-# late by less than that.
-
-
 class MpiSyncRuntime(Surviving):
-    """All ranks make one with equal arguments, and call its methods together. They go on from the
-    learner of rank 0. After `train` the learners of all ranks hold the same table.
+    """Trains tables that ranks average. All ranks make one with equal arguments, and call its
+    methods together. They go on from the learner of rank 0. After `train` the learners of all ranks
+    hold the same table.
 
     Where MPI lets ranks go on without one that was killed, they do so from the last exchange that
     any of them has taken, and make the steps again that came after it.
@@ -204,7 +207,7 @@ class MpiSyncRuntime(Surviving):
         return self._exchange.requests
 
     def _go_on_among(self, comm: Intracomm) -> None:
-        """From what was agreed on last; some may not have heard of it."""
+        """Go on from what was agreed on last; some may not have heard of it."""
         root = most_advanced(comm, self._syncs)
         self._replica.settle()
         begin_alike(comm, self._learner, root)
@@ -216,10 +219,10 @@ class MpiSyncRuntime(Surviving):
         self._join(comm)
 
     def _join(self, comm: Intracomm) -> None:
-        """With a learner that is alike on all ranks."""
+        """Join these ranks with a learner that is alike on all."""
         self._comm = comm
         self._rank, n_ranks = comm.Get_rank(), comm.Get_size()
-        self._replica: Replica = replica_of(
+        self._replica: MessagingReplica = replica_of(
             self._learner, self._env, self._codec, self._rank, n_ranks
         )
         self._exchange = Exchange(comm)
@@ -236,7 +239,7 @@ class MpiSyncRuntime(Surviving):
                 self._exchange.poll()
 
     def _take(self) -> None:
-        """What all ranks did in the period whose exchange ends here."""
+        """Take in what all ranks did in the period whose exchange ends here."""
         if self._exchange.under_way:
             with self._syncing():
                 arrived = self._exchange.finish()
@@ -263,7 +266,7 @@ class MpiSyncRuntime(Surviving):
         with self._syncing():
             message = self._replica.cut()
             elapsed_s = time.perf_counter() - self._began
-            report = Report(
+            report = RankReport(
                 own.steps, own.episodes, own.reward_sum, self._compute_s, elapsed_s, sync_s, 0
             )
             self._exchange.start(report, message)
@@ -276,7 +279,7 @@ class MpiSyncRuntime(Surviving):
 
     @contextmanager
     def _syncing(self) -> Iterator[None]:
-        """What lies within is time of the exchange."""
+        """Count what lies within as time of the exchange."""
         began = time.perf_counter()
         yield
         seconds = time.perf_counter() - began

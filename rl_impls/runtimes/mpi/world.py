@@ -27,7 +27,7 @@ FAILED: Final = 1
 
 
 def library() -> Any:
-    """The module `mpi4py.MPI`."""
+    """Return the module `mpi4py.MPI`."""
     try:
         from mpi4py import MPI
     except (ImportError, RuntimeError) as error:  # not installed, or no MPI library behind it
@@ -38,14 +38,14 @@ def library() -> Any:
 
 
 def world() -> Intracomm:
-    """All ranks that the launcher started; without a launcher this process alone."""
+    """Return all ranks that the launcher started; without a launcher this process alone."""
     comm: Intracomm = library().COMM_WORLD
     return comm
 
 
 @contextmanager
 def ending_together(comm: Intracomm) -> Iterator[None]:
-    """A rank that fails says why and ends the job: the others would wait for it for ever."""
+    """Let a rank that fails say why and end the job: the others would wait for it for ever."""
     try:
         yield
     except BaseException as error:
@@ -63,7 +63,7 @@ def ending_together(comm: Intracomm) -> Iterator[None]:
 
 
 def is_able(mpi: Any) -> bool:
-    """Whether this MPI knows of ranks that died at all (user-level failure mitigation)."""
+    """Tell whether this MPI knows of ranks that died at all (user-level failure mitigation)."""
     return bool(mpi.ERR_PROC_FAILED != mpi.ERR_UNKNOWN)
 
 
@@ -119,7 +119,7 @@ class RankDied(WorkerDied):
 
 @contextmanager
 def deaths_named() -> Iterator[None]:
-    """What MPI says of a rank that was killed becomes a sentence; all else stays as it is."""
+    """Make a sentence of what MPI says of a rank that was killed; all else stays as it is."""
     mpi = library()
     try:
         yield
@@ -166,7 +166,8 @@ class Crew:
         self._is_able: Final = is_able(library()) and comm.Get_size() > 1
 
     def all_did(self, work: Callable[[], None], under_way: Callable[[], Iterable[Request]]) -> bool:
-        """Whether all ranks did it. Where not, `comm` is that of the others from then on.
+        """Do it, and tell whether all ranks did. Where not, `comm` is that of the others from then
+        on.
 
         All agree on the answer: a rank that was done before another one was killed is told, too.
         What is under way when a rank hears of it is ended.
@@ -200,7 +201,7 @@ class Crew:
 
 
 def leave(comm: Intracomm) -> Never:
-    """The end of a process that outlived another rank, when all that are left have come here.
+    """End a process that outlived another rank, when all that are left have come here.
 
     Without `MPI_Finalize`: that of Open MPI 5.0.11 did not return in 6 of 72 such jobs.
     """
@@ -212,7 +213,8 @@ def leave(comm: Intracomm) -> Never:
 
 
 def end_all(requests: Iterable[Request]) -> None:
-    """Of a communicator that was revoked. MPI may write to their memory until they are over."""
+    """End the requests of a communicator that was revoked. MPI may write to their memory until they
+    are over."""
     for request in requests:
         with suppress(library().Exception):
             until_done(request)

@@ -11,7 +11,7 @@ from statistics import median
 import numpy as np
 
 from rl_impls.tabular import ListQLearning, NumpyQLearning, QLearner
-from rl_impls.tabular.training import Transitions
+from rl_impls.tabular.training import TableTransitions
 
 SIZES = (2, 4, 8, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 N_ROUNDS = 15
@@ -19,9 +19,9 @@ N_STATES = 20_000
 N_ACTIONS = 9
 
 
-def random_transitions(n: int, n_actions: int) -> Transitions:
+def random_transitions(n: int, n_actions: int) -> TableTransitions:
     rng = np.random.default_rng(0)
-    return Transitions(
+    return TableTransitions(
         rng.integers(N_STATES, size=n),
         rng.integers(n_actions, size=n),
         rng.random(n, dtype=np.float32),
@@ -30,7 +30,7 @@ def random_transitions(n: int, n_actions: int) -> Transitions:
     )
 
 
-def step_by_step(learner: QLearner, batch: Transitions) -> None:
+def step_by_step(learner: QLearner, batch: TableTransitions) -> None:
     columns = (batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated)
     for s_tm1, a_tm1, r_t, s_t, terminated in zip(
         *(column.tolist() for column in columns), strict=True

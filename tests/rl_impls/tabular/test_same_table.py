@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_impls.tabular import LEARNERS, Constant, Linear, Settings
-from rl_impls.tabular.training import Transitions
+from rl_impls.tabular.training import TableTransitions
 from tests.rl_impls.tabular.oracle import Transition, table_after
 
 N_STATES, N_ACTIONS = 4, 3
@@ -41,7 +41,7 @@ def as_arrays(stream):
         if t.legal_t is not None:
             mask[:] = False
             mask[list(t.legal_t)] = True
-    return Transitions(
+    return TableTransitions(
         np.array([t.s_tm1 for t in stream], np.int64),
         np.array([t.a_tm1 for t in stream], np.int64),
         np.array([t.r_t for t in stream], np.float32),

@@ -14,7 +14,7 @@ from rl_impls.runtimes.mpi.messages import (
     HEAD_BYTES,
     Deltas,
     Exchange,
-    Report,
+    RankReport,
     codec_named,
     packed,
     unpacked,
@@ -107,7 +107,7 @@ def test_neighbours_and_small_counts_take_a_byte_each():
 
 
 MESSAGE = np.arange(10, dtype=np.uint8)
-REPORT = Report(*range(len(Report._fields)))
+REPORT = RankReport(*range(len(RankReport._fields)))
 
 
 class Done:

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.mpi.messages import Report
+from rl_impls.runtimes.mpi.messages import RankReport
 from rl_impls.runtimes.mpi.sync import (
     BATCH,
     CATCH_UP,
@@ -20,7 +20,7 @@ M = 1_000_000
 
 
 def report(*, steps=M, compute_s=1.0, elapsed_s=1.0, sync_s):
-    return Report(steps, 0, 0.0, compute_s, elapsed_s, sync_s, 0)
+    return RankReport(steps, 0, 0.0, compute_s, elapsed_s, sync_s, 0)
 
 
 @settings(deadline=None)
