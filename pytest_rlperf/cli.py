@@ -1,11 +1,11 @@
-"""The `rlperf` command."""
+"""The `rlperf` command: finds the module of the command that was asked for, and runs it."""
 
 import sys
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import NoReturn
 
-from pytest_rlperf.commands import COMMANDS, load, told_exits
+from pytest_rlperf.commands import COMMANDS, exits_text, load
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.model.result import ExitCode
 
@@ -31,7 +31,7 @@ def _parser(words: Sequence[str]) -> ArgumentParser:
     commands = parser.add_subparsers(title="commands", required=True, metavar="COMMAND")
     chosen = next((word for word in words if not word.startswith("-")), None)
     for name, text in COMMANDS.items():
-        added = commands.add_parser(name, help=text, description=text, epilog=told_exits(name))
+        added = commands.add_parser(name, help=text, description=text, epilog=exits_text(name))
         if name == chosen:
             command = load(name)
             command.add_arguments(added)

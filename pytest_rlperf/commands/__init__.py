@@ -40,12 +40,12 @@ EXITS: Mapping[str, Mapping[int, str]] = {
 
 
 class Command(Protocol):
-    """What the module of a command holds."""
+    """The two functions that the module of a command holds."""
 
     def add_arguments(self, parser: ArgumentParser) -> None: ...
 
     def run(self, arguments: Namespace) -> int:
-        """Do it, and return the exit code."""
+        """Do what was asked for, and return the exit code."""
         ...
 
 
@@ -57,7 +57,7 @@ def exits_of(name: str) -> Mapping[int, str]:
     return dict(sorted({**USUAL, **EXITS.get(name, {})}.items()))
 
 
-def told_exits(name: str) -> str:
-    """For the end of its help."""
-    told = "; ".join(f"{code} {meaning}" for code, meaning in exits_of(name).items())
-    return f"Exit codes: {told}."
+def exits_text(name: str) -> str:
+    """Write the exit codes of a command for the end of its help."""
+    codes = "; ".join(f"{code} {meaning}" for code, meaning in exits_of(name).items())
+    return f"Exit codes: {codes}."

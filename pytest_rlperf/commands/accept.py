@@ -29,7 +29,7 @@ def run(arguments: Namespace) -> int:
     if not reason:
         raise UsageError("--reason is empty; say why it may be slower.")
     cache = cache_folder(os.environ)
-    refused = _chosen(find_pending(cache, Path.cwd()), arguments.baseline)
+    refused = _choose(find_pending(cache, Path.cwd()), arguments.baseline)
     save_into(refused.folder, refused.with_reason(reason))
     drop_pending(cache, refused.folder)
     for test in refused.tests:
@@ -41,13 +41,13 @@ def run(arguments: Namespace) -> int:
 
 
 def _measured(accepted: Accepted) -> str:
-    """With when and at what: a save that was refused long ago may be of other code."""
+    """Add when and at what it was measured: a save refused long ago may be of other code."""
     at = f" at {accepted.commit[:SHORT]}" if accepted.commit else ""
     return f"{format_percent(accepted.change)} (measured {accepted.created}{at})"
 
 
-def _chosen(found: list[Pending], name: str | None) -> Pending:
-    fitting = [each for each in found if name in (None, each.name)]
+def _choose(pending: list[Pending], name: str | None) -> Pending:
+    fitting = [each for each in pending if name in (None, each.name)]
     if not fitting:
         raise UsageError(
             "there is no refused save to accept here; run pytest --rlperf --rlperf-save in the "

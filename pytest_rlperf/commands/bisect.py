@@ -1,4 +1,8 @@
-"""Which commit to measure next, and when it is over. Knows neither git nor time."""
+"""`rlperf bisect GOOD BAD -- NODEID`: find the commit that made a test slower, by duets.
+
+`search` chooses which commit to measure next and knows neither git nor time. `CommitRange` knows
+the history, and `Duets` lets pytest measure.
+"""
 
 import json
 import subprocess
@@ -17,9 +21,11 @@ from pytest_rlperf.model.quantity import format_percent, parse_fraction, parse_s
 from pytest_rlperf.report.text import render_interval
 from pytest_rlperf.trees.git import SHORT, git, git_or_none, resolve
 
+# -- the search ---------------------------------------------------------------------------------
+
 
 class Answer(StrEnum):
-    """What a duet says of a commit."""
+    """The answer of a duet on a commit."""
 
     FAST = "fast"
     SLOW = "slow"
@@ -33,21 +39,21 @@ class Commits(Protocol):
     def bad(self) -> str: ...
 
     def halving(self, fast: Sequence[str], slow: str) -> list[str]:
-        """What is neither known fast nor after `slow`, the best to ask about first; `slow` itself
-        is left out.
+        """List what is neither known fast nor after `slow`, the best to ask about first; `slow`
+        itself is left out.
         """
         ...
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Culprit:
     """The first commit known slow, and those before it that could not be measured."""
 
     first_slow: str
     suspects: tuple[str, ...] = ()
 
 
-def search(commits: Commits, judge: Callable[[str], Answer]) -> Found:
+def search(commits: Commits, judge: Callable[[str], Answer]) -> Culprit:
     fast: list[str] = []
     skipped: list[str] = []
     slow = commits.bad
@@ -55,7 +61,7 @@ def search(commits: Commits, judge: Callable[[str], Answer]) -> Found:
         left = commits.halving(fast, slow)
         ask = next((commit for commit in left if commit not in skipped), None)
         if ask is None:
-            return Found(slow, tuple(left))
+            return Culprit(slow, tuple(left))
         match judge(ask):
             case Answer.FAST:
                 fast.append(ask)
@@ -65,12 +71,12 @@ def search(commits: Commits, judge: Callable[[str], Answer]) -> Found:
                 skipped.append(ask)
 
 
-# The commits between a good and a bad one, as git knows them.
+# -- the commits --------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class CommitRange:
-    """Of one repository."""
+    """The commits between a good and a bad one, as git knows them."""
 
     folder: Path
     good: str
@@ -89,7 +95,7 @@ class CommitRange:
         return cls(folder, first, last)
 
     def halving(self, fast: Sequence[str], slow: str) -> list[str]:
-        """As `git bisect` would choose: what leaves least to ask about, whatever the answer."""
+        """Choose as `git bisect` would: what leaves least to ask about, whatever the answer."""
         known = [self.good, *fast]
         lines = git(self.folder, "rev-list", "--bisect-all", slow, "--not", *known).splitlines()
         return [commit for line in lines if (commit := line.split()[0]) != slow]
@@ -111,8 +117,7 @@ def _advice(folder: Path, first: str, last: str) -> str:
     return f"begin with where they parted: {base[:SHORT]}"
 
 
-# One question of a bisection: is this commit slower than that one? A run of pytest answers.
-
+# -- the duets ----------------------------------------------------------------------------------
 
 ANSWERS = {
     Outcome.REGRESSED: Answer.SLOW,
@@ -120,12 +125,12 @@ ANSWERS = {
     Outcome.UNCHANGED: Answer.FAST,
     Outcome.IMPROVED: Answer.FAST,
 }
-"""Of all others there is nothing to learn: it cannot be imported, fails, or cannot be told."""
+"""Other outcomes tell nothing: the commit cannot be imported, fails, or cannot be judged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """What a duet gave."""
+    """The answer of a duet, and what it rests on."""
 
     answer: Answer
     reason: str
@@ -138,7 +143,9 @@ class Compared:
 
 @dataclass(frozen=True, slots=True)
 class Duets:
-    """Of one test, which is taken from the working tree; each duet ends as soon as it is sure."""
+    """Lets pytest say whether one commit is slower than another, by one test of the working tree;
+    each duet ends as soon as it is sure.
+    """
 
     folder: Path
     nodeid: str
@@ -187,7 +194,7 @@ class Duets:
 
 
 def _error(output: str) -> str:
-    """pytest's own sentence, which is on the last line that begins with ERROR."""
+    """Find pytest's own sentence, which is on the last line that begins with ERROR."""
     lines = [line for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
     if errors:
@@ -195,8 +202,7 @@ def _error(output: str) -> str:
     return lines[-1] if lines else "pytest said nothing"
 
 
-# `rlperf bisect GOOD BAD -- NODEID`: find the commit that made a test slower, by duets.
-
+# -- the command --------------------------------------------------------------------------------
 
 THRESHOLD = 0.05
 BUDGET_S = 120.0
@@ -228,7 +234,7 @@ def run(arguments: Namespace) -> int:
     history = CommitRange.between(Path.cwd(), arguments.good, arguments.bad)
     duets = Duets(Path.cwd(), arguments.nodeid, tuple(arguments.pytest_args), budget_s)
     whole = duets.compare(history.good, history.bad, threshold)
-    _say(history, history.bad, whole)
+    _print_answer(history, history.bad, whole)
     if whole.answer is not Answer.SLOW:
         raise UsageError(
             f"{arguments.bad} is not slower than {arguments.good} by more than "
@@ -237,16 +243,15 @@ def run(arguments: Namespace) -> int:
     # Halfway between both ends, a commit is as far from being called wrongly as can be.
     halfway = max(threshold / 2, whole.change / 2)
 
-    def judged(commit: str) -> Answer:
+    def judge(commit: str) -> Answer:
         compared = duets.compare(history.good, commit, halfway)
-        _say(history, commit, compared)
+        _print_answer(history, commit, compared)
         return compared.answer
 
-    found = search(history, judged)
-    return _tell(found, history, duets, threshold)
+    return _print_culprit(search(history, judge), history, duets, threshold)
 
 
-def _say(history: CommitRange, commit: str, compared: Compared) -> None:
+def _print_answer(history: CommitRange, commit: str, compared: Compared) -> None:
     print(f"{compared.answer.value:7} {render_change(compared):28} {history.title(commit)}")
 
 
@@ -257,14 +262,15 @@ def render_change(compared: Compared) -> str:
     return f"{format_percent(interval.change)} {render_interval(interval)}"
 
 
-def _tell(found: Found, history: CommitRange, duets: Duets, threshold: float) -> int:
-    if found.suspects:
+def _print_culprit(culprit: Culprit, history: CommitRange, duets: Duets, threshold: float) -> int:
+    """Print what was found, after a last duet with the commit before; returns the exit code."""
+    if culprit.suspects:
         print("\nOne of these made it slower; those before the last could not be measured:")
-        for commit in (*found.suspects, found.first_slow):
+        for commit in (*culprit.suspects, culprit.first_slow):
             print(f"  {history.title(commit)}")
         return NOT_FOUND
-    last = duets.compare(history.parent(found.first_slow), found.first_slow, threshold)
-    print(f"\n{history.title(found.first_slow)}")
+    last = duets.compare(history.parent(culprit.first_slow), culprit.first_slow, threshold)
+    print(f"\n{history.title(culprit.first_slow)}")
     sure = last.answer is Answer.SLOW
     word = "is the commit that made it slower" if sure else "is the first slow commit"
     print(f"{word}: {render_change(last)} against the commit before it")

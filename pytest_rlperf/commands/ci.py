@@ -1,4 +1,9 @@
-"""Letting git push as the job, without a trace in the clone's configuration."""
+"""`rlperf ci TASK`: what the GitHub action does, a step each. Works in any job, on any machine.
+
+`compare` and `record` run pytest, of a pull request and of the main branch. `keep` sends what the
+main branch measured to the data branch; git pushes as the job, without a trace in the clone's
+configuration.
+"""
 
 import base64
 import os
@@ -17,12 +22,16 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.branch import NAME
 from pytest_rlperf.model.quantity import parse_seconds
 
+# -- keeping what was measured ------------------------------------------------------------------
+
 USER = "x-access-token"
+RESULT = "report.json"
+REMOTE = "origin"
 
 
 def credentials(environ: Mapping[str, str]) -> dict[str, str]:
-    """Variables for git, in which GITHUB_TOKEN is sent to GITHUB_SERVER_URL and nobody else; none
-    where either is missing.
+    """Make variables for git, with which GITHUB_TOKEN is sent to GITHUB_SERVER_URL and nobody else;
+    none where either is missing.
     """
     token, server = environ.get("GITHUB_TOKEN"), environ.get("GITHUB_SERVER_URL")
     if not token or not server:
@@ -36,28 +45,21 @@ def credentials(environ: Mapping[str, str]) -> dict[str, str]:
     }
 
 
-# What the main branch measured, sent to the data branch.
-
-
-RESULT = "report.json"
-REMOTE = "origin"
-
-
 def keep(root: Path, branch: str, report: Path, environ: MutableMapping[str, str]) -> str:
-    """The history first: it brings in what others sent, and the baselines go on top of that."""
+    """Send the history first: it brings in what others sent, and the baselines go on top of it."""
     result = report / RESULT
     if not result.is_file():
         return f"{result} is not there: the run ended before it, so there is nothing to keep."
     environ.update(credentials(environ))
-    told = _rlperf("history", "append", str(result), f"--branch={branch}", f"--push={REMOTE}")
+    appended = _rlperf("history", "append", str(result), f"--branch={branch}", f"--push={REMOTE}")
     kept = BaselineBranch(root, branch).keep(report / FOLDER, REMOTE)
     _add_to_summary(_rlperf("trend", f"--branch={branch}", "--markdown"), environ)
     files = "1 file" if kept == 1 else f"{kept} files"
-    return f"{told}\nkept {files} of baselines on the branch {branch}."
+    return f"{appended}\nkept {files} of baselines on the branch {branch}."
 
 
 def _rlperf(*words: str) -> str:
-    """What the command said; it tells itself what went wrong."""
+    """Return the output of a command, which prints itself what went wrong."""
     command = [sys.executable, "-m", "pytest_rlperf.cli", *words]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
     if done.returncode:
@@ -66,19 +68,19 @@ def _rlperf(*words: str) -> str:
 
 
 def _add_to_summary(text: str, environ: MutableMapping[str, str]) -> None:
-    """Best effort: the trend can be asked for at any time."""
+    """Add it as well as can be: the trend can be asked for at any time."""
     name = environ.get("GITHUB_STEP_SUMMARY")
     if name and os.access(name, os.W_OK):
         with open(name, "a", encoding="utf-8") as file:
             file.write(f"\n{text}\n")
 
 
-# The runs of pytest in CI: of a pull request, and of the main branch.
+# -- running pytest -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Wishes:
-    """What the inputs of the action say."""
+class ActionInputs:
+    """The inputs of the action, checked."""
 
     report: Path
     against: str | None
@@ -106,25 +108,25 @@ class Wishes:
         return cls(report, against or None, seconds, words, branch or NAME)
 
 
-def compare(wishes: Wishes, environ: Mapping[str, str]) -> int:
-    """pytest's exit code. Beside the report lies the number of the pull request, for the job that
-    comments.
+def compare(inputs: ActionInputs, environ: Mapping[str, str]) -> int:
+    """Return pytest's exit code. Beside the report lies the number of the pull request, for the job
+    that comments.
     """
-    against = wishes.against or _merge_base(environ)
-    wishes.report.mkdir(parents=True, exist_ok=True)
+    against = inputs.against or _merge_base(environ)
+    inputs.report.mkdir(parents=True, exist_ok=True)
     number = pull_request_number(environ)
     if number is not None:
-        (wishes.report / NUMBER_FILE).write_text(f"{number}\n")
-    return run_pytest(pytest_words(wishes, f"--rlperf-against={against}"))
+        (inputs.report / NUMBER_FILE).write_text(f"{number}\n")
+    return run_pytest(pytest_words(inputs, f"--rlperf-against={against}"))
 
 
-def record(wishes: Wishes) -> int:
-    """pytest's exit code. The baselines of the data branch are laid beside the report, and renewed
-    there unless something regressed.
+def record(inputs: ActionInputs) -> int:
+    """Return pytest's exit code. The baselines of the data branch are laid beside the report, and
+    renewed there unless something regressed.
     """
-    baselines = wishes.report / FOLDER
-    BaselineBranch(Path.cwd(), wishes.branch).lay_out(baselines)
-    return run_pytest(pytest_words(wishes, "--rlperf-save=main", f"--rlperf-baselines={baselines}"))
+    baselines = inputs.report / FOLDER
+    BaselineBranch(Path.cwd(), inputs.branch).lay_out(baselines)
+    return run_pytest(pytest_words(inputs, "--rlperf-save=main", f"--rlperf-baselines={baselines}"))
 
 
 def _merge_base(environ: Mapping[str, str]) -> str:
@@ -137,12 +139,12 @@ def _merge_base(environ: Mapping[str, str]) -> str:
     return f"origin/{branch}..."
 
 
-def pytest_words(wishes: Wishes, *partner: str) -> list[str]:
+def pytest_words(inputs: ActionInputs, *partner: str) -> list[str]:
     return [
-        *("--rlperf", *partner, f"--rlperf-report={wishes.report}"),
-        *([] if wishes.budget_s is None else [f"--rlperf-budget={wishes.budget_s:g}"]),
-        *([] if wishes.branch == NAME else ["-o", f"rlperf_history={wishes.branch}"]),
-        *wishes.arguments,
+        *("--rlperf", *partner, f"--rlperf-report={inputs.report}"),
+        *([] if inputs.budget_s is None else [f"--rlperf-budget={inputs.budget_s:g}"]),
+        *([] if inputs.branch == NAME else ["-o", f"rlperf_history={inputs.branch}"]),
+        *inputs.arguments,
     ]
 
 
@@ -150,14 +152,13 @@ def run_pytest(words: list[str]) -> int:
     return subprocess.run([sys.executable, "-m", "pytest", *words]).returncode
 
 
-# `rlperf ci TASK`: what the GitHub action does, a step each. Works in any job, on any machine.
-
+# -- the command --------------------------------------------------------------------------------
 
 REPORT = "rlperf-report"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """An empty value stands for the default: that is what an action hands on of an input."""
+    """Take an empty value for the default: that is what an action hands on of an input."""
     tasks = parser.add_subparsers(title="tasks", required=True, metavar="TASK")
     for name, text, task in (
         ("compare", "measure a pull request against its merge base", _compare),
@@ -169,10 +170,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         added.add_argument("--report", metavar="DIR", help=f"of the report (default {REPORT})")
         added.add_argument("--branch", metavar="NAME", help=f"that keeps data (default {NAME})")
         if task is not _keep:
-            _add_wishes(added)
+            _add_run_arguments(added)
 
 
-def _add_wishes(parser: ArgumentParser) -> None:
+def _add_run_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--against", metavar="REF", help="to compare with (default: merge base)")
     parser.add_argument("--budget", metavar="SECONDS", help="for the whole run")
     parser.add_argument("--arguments", metavar="TEXT", help="for pytest, split as a shell does")
@@ -184,11 +185,11 @@ def run(arguments: Namespace) -> int:
 
 
 def _compare(arguments: Namespace) -> int:
-    return compare(_wishes(arguments), os.environ)
+    return compare(_inputs(arguments), os.environ)
 
 
 def _record(arguments: Namespace) -> int:
-    return record(_wishes(arguments))
+    return record(_inputs(arguments))
 
 
 def _keep(arguments: Namespace) -> int:
@@ -196,8 +197,8 @@ def _keep(arguments: Namespace) -> int:
     return 0
 
 
-def _wishes(arguments: Namespace) -> Wishes:
-    return Wishes.of(
+def _inputs(arguments: Namespace) -> ActionInputs:
+    return ActionInputs.of(
         _report(arguments),
         arguments.against,
         arguments.budget,

@@ -1,4 +1,8 @@
-"""The part of GitHub's API that a comment needs."""
+"""`rlperf comment FOLDER`: the report as the one comment of a pull request.
+
+The event that started the job and what the measuring job left in the folder say which pull request
+that is. The number may come from a fork, so GitHub is asked whether the rest fits to it.
+"""
 
 import json
 import os
@@ -16,6 +20,8 @@ from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.read_back import read_run
 from pytest_rlperf.web import Patience, Reply, Request, Unanswered, checked_url, send
 
+# -- the part of GitHub's API that a comment needs ----------------------------------------------
+
 VERSION = "2022-11-28"
 PAGE = 100
 """Comments a page, the most that there can be."""
@@ -30,7 +36,7 @@ ADVICE = {
 
 
 class GitHubRefused(RlperfError):
-    """GitHub did not do what it was asked for."""
+    """Raised where GitHub did not do what it was asked for."""
 
     def __init__(self, what: str, status: int) -> None:
         super().__init__(f"GitHub answered {status} to {what}; {ADVICE.get(status, 'try again')}.")
@@ -59,18 +65,17 @@ class GitHub:
     patience: Patience
 
     def pull(self, number: int) -> PullRequest:
-        found = self._ask("GET", f"pulls/{number}", f"a look at pull request {number}")
-        head = found["head"]
-        repository = None if head["repo"] is None else head["repo"]["full_name"]
-        return PullRequest(head["sha"], repository, found["state"] == "open")
+        pull = self._ask("GET", f"pulls/{number}", f"a look at pull request {number}")
+        head = pull["head"]
+        return PullRequest(head["sha"], _full_name(head["repo"]), pull["state"] == "open")
 
     def comments(self, number: int) -> Iterator[Comment]:
         what = f"a look at the comments of {number}"
         for page in range(1, PAGES + 1):
             path = f"issues/{number}/comments?per_page={PAGE}&page={page}"
-            found = self._ask("GET", path, what)
-            yield from map(_comment, found)
-            if len(found) < PAGE:
+            comments = self._ask("GET", path, what)
+            yield from map(_comment, comments)
+            if len(comments) < PAGE:
                 return
 
     def create(self, number: int, body: str) -> int:
@@ -81,7 +86,7 @@ class GitHub:
         self._ask("PATCH", f"issues/comments/{comment}", "a change of a comment", body)
 
     def delete(self, comment: int) -> None:
-        """One that is gone already is fine."""
+        """Delete a comment; one that is gone already is fine."""
         try:
             self._ask("DELETE", f"issues/comments/{comment}", "a comment's removal")
         except GitHubRefused as error:
@@ -117,13 +122,16 @@ def _content(reply: Reply, what: str) -> Any:
         raise RlperfError(f"GitHub's answer to {what} is no JSON; run the job again.") from None
 
 
-def _comment(found: dict[str, Any]) -> Comment:
+def _comment(content: Mapping[str, Any]) -> Comment:
     # The account of an author may be deleted, and a body may be empty.
-    return Comment(found["id"], (found["user"] or {}).get("login", ""), found["body"] or "")
+    return Comment(content["id"], (content["user"] or {}).get("login", ""), content["body"] or "")
 
 
-# What GitHub says of the event that started this job, and what the artifact says beside it.
+def _full_name(repository: Mapping[str, Any] | None) -> str | None:
+    return None if repository is None else repository["full_name"]
 
+
+# -- which pull request -------------------------------------------------------------------------
 
 NUMBER_FILE = "pull-request"
 """In the folder of the report: what a job of a pull request leaves for the one that comments."""
@@ -144,9 +152,9 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
     event = _event(environ)
     try:
         if "workflow_run" in event:
-            return _of_workflow_run(event["workflow_run"], folder)
+            return _claim_of_workflow_run(event["workflow_run"], folder)
         if "pull_request" in event:
-            return _of_pull_request(event["pull_request"], environ)
+            return _claim_of_pull_request(event["pull_request"], environ)
     except (KeyError, TypeError) as error:
         raise UsageError(
             f"the event of this job lacks {error}, which GitHub sends; run this on GitHub Actions."
@@ -158,7 +166,7 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
 
 
 def pull_request_number(environ: Mapping[str, str]) -> int | None:
-    """Of a job that pull_request started; None: something else did."""
+    """Read the number in a job that pull_request started; None: something else did."""
     if not environ.get("GITHUB_EVENT_PATH"):
         return None
     number = (_event(environ).get("pull_request") or {}).get("number")
@@ -176,26 +184,22 @@ def _event(environ: Mapping[str, str]) -> dict[str, Any]:
     return content
 
 
-def _of_workflow_run(run: Mapping[str, Any], folder: Path) -> Claim:
+def _claim_of_workflow_run(run: Mapping[str, Any], folder: Path) -> Claim:
     return Claim(
         number=_number(folder / NUMBER_FILE),
         head_sha=run["head_sha"],
-        head_repository=_name(run["head_repository"]),
+        head_repository=_full_name(run["head_repository"]),
         run_url=run["html_url"],
     )
 
 
-def _of_pull_request(pull: Mapping[str, Any], environ: Mapping[str, str]) -> Claim:
+def _claim_of_pull_request(pull: Mapping[str, Any], environ: Mapping[str, str]) -> Claim:
     head = pull["head"]
-    return Claim(pull["number"], head["sha"], _name(head["repo"]), run_address(environ))
-
-
-def _name(repository: Mapping[str, Any] | None) -> str | None:
-    return None if repository is None else repository["full_name"]
+    return Claim(pull["number"], head["sha"], _full_name(head["repo"]), run_address(environ))
 
 
 def _number(path: Path) -> int:
-    """A fork wrote it: a number, or nothing at all."""
+    """Read what a fork wrote: a number, or nothing at all."""
     try:
         with path.open("rb") as file:
             text = file.read(16)
@@ -208,20 +212,20 @@ def _number(path: Path) -> int:
     return int(text)
 
 
-# One comment, however often and by however many jobs at once it is written.
+# -- one comment, however often and by however many jobs at once it is written ------------------
 
 
 def keep_one(github: GitHub, number: int, text: str, author: str, mark: str) -> str:
-    """Write the comment; returns what was done.
+    """Write the comment, and say what was done.
 
     Two jobs that find none both create one. Each looks again afterwards: the oldest stays, with the
     text of whoever wrote last, and the others go.
     """
-    known = _ours(github, number, author, mark)
+    known = _our_comments(github, number, author, mark)
     written = known[0] if known else github.create(number, text)
     if known:
         github.update(written, text)
-    oldest, *others = _ours(github, number, author, mark) or [written]
+    oldest, *others = _our_comments(github, number, author, mark) or [written]
     if oldest != written:
         github.update(oldest, text)
     for other in others:
@@ -229,8 +233,8 @@ def keep_one(github: GitHub, number: int, text: str, author: str, mark: str) -> 
     return f"the comment on pull request {number} was {'updated' if known else 'written'}."
 
 
-def _ours(github: GitHub, number: int, author: str, mark: str) -> list[int]:
-    """Oldest first. By the author too: anybody can write the mark into a comment of their own."""
+def _our_comments(github: GitHub, number: int, author: str, mark: str) -> list[int]:
+    """List ours, oldest first. The author counts: anybody can write the mark into a comment."""
     return sorted(
         comment.id
         for comment in github.comments(number)
@@ -238,29 +242,26 @@ def _ours(github: GitHub, number: int, author: str, mark: str) -> list[int]:
     )
 
 
-# The comment of a pull request: the Markdown report, marked so that it is found again.
-
-
 MOST_BYTES = 60_000
 """GitHub takes 65,536 characters."""
 
 
 def marker(name: str) -> str:
-    """An HTML comment, which nobody sees."""
+    """Mark a comment so that it is found again, by an HTML comment, which nobody sees."""
     return f"<!-- rlperf{f': {name}' if name else ''} -->"
 
 
 def render_comment(run: RunResult, name: str, run_url: str | None) -> str:
-    """What the run holds may come from a fork. The report shows every name and text of it as code
-    or escaped, so that nobody is mentioned and nothing is linked or loaded.
+    """Write the Markdown report as a comment. What the run holds may come from a fork: the report
+    shows every name and text of it as code or escaped, so that nobody is mentioned and nothing is
+    linked or loaded.
     """
-    told = f"\n{name}\n" if name else ""
+    title = f"\n{name}\n" if name else ""
     link = f"\n[The whole report, and how it was measured]({run_url})\n" if run_url else ""
-    return f"{marker(name)}\n{told}{render_markdown(run, most_bytes=MOST_BYTES)}{link}"
+    return f"{marker(name)}\n{title}{render_markdown(run, most_bytes=MOST_BYTES)}{link}"
 
 
-# `rlperf comment FOLDER`: the report as the one comment of a pull request.
-
+# -- the command --------------------------------------------------------------------------------
 
 RESULT = "report.json"
 RESULT_BYTES = 64 * 2**20
@@ -309,9 +310,9 @@ def run(arguments: Namespace) -> int:
 
 
 def _text(result: Path, name: str, run_url: str | None) -> str:
-    found, _ = read_run(result)
+    measured, _ = read_run(result)
     try:
-        return render_comment(found, name, run_url)
+        return render_comment(measured, name, run_url)
     except (TypeError, ValueError, AttributeError, KeyError) as error:  # a fork may write anything
         raise UsageError(
             f"{result} holds what no run writes ({type(error).__name__}); nothing is made of it."
@@ -329,7 +330,7 @@ def github_of(environ: Mapping[str, str], patience: Patience) -> GitHub:
 
 
 def _why_not(claim: Claim, github: GitHub) -> str | None:
-    """The number may come from a fork, which could name a pull request that is not its own."""
+    """Check the number: a fork could name a pull request that is not its own."""
     pull = github.pull(claim.number)
     if not pull.is_open:
         return f"pull request {claim.number} is closed"

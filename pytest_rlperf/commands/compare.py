@@ -1,4 +1,4 @@
-"""Two results side by side: numbers without an opinion.
+"""`rlperf compare A B`: two results side by side, numbers without an opinion.
 
 The runs met different moments of one machine, or two machines. Their difference holds whatever was
 different then, so it is never a verdict.
@@ -17,7 +17,7 @@ from pytest_rlperf.report.text import aligned
 from pytest_rlperf.trees.git import SHORT
 
 Result = Mapping[str, Any]
-"""As `store.result_file.read_result` returns it, or a part of it."""
+"""As `read_result` returns it, or a part of it."""
 Key = tuple[str, str, str | None]
 """Node id, metric and unit; None: it is a bare number."""
 
@@ -58,7 +58,7 @@ class SideBySide:
 
     @property
     def compared(self) -> bool:
-        return any(found.change is not None for found in self.differences)
+        return any(difference.change is not None for difference in self.differences)
 
     def beyond(self, allowed: float) -> list[Difference]:
         return [d for d in self.differences if d.change is not None and d.change > allowed]
@@ -68,10 +68,10 @@ def side_by_side(a: Result, b: Result) -> SideBySide:
     tests_a, tests_b = ({test["nodeid"]: test for test in run["tests"]} for run in (a, b))
     metrics_a, metrics_b = _metrics(tests_a), _metrics(tests_b)
     both = [key for key in metrics_a if key in metrics_b]
-    found = [_difference(key, metrics_a[key], metrics_b[key]) for key in both]
+    differences = [_difference(key, metrics_a[key], metrics_b[key]) for key in both]
     shared = [nodeid for nodeid in tests_a if nodeid in tests_b]
     return SideBySide(
-        differences=tuple(sorted(found, key=_worst_first)),
+        differences=tuple(sorted(differences, key=_worst_first)),
         only_a=_missing(metrics_a, metrics_b, tests_b),
         only_b=_missing(metrics_b, metrics_a, tests_a),
         edited=tuple(n for n in shared if _is_edited(tests_a[n], tests_b[n])),
@@ -88,7 +88,7 @@ def _metrics(tests: Mapping[str, Result]) -> dict[Key, Result]:
 
 
 def _missing(here: Iterable[Key], there: Container[Key], tests: Container[str]) -> tuple[str, ...]:
-    """A test by its name, a metric of a test that is there with its own beside it."""
+    """Name tests that lack as a whole; a metric of a test that is there has its own name beside."""
     names = (
         f"{nodeid} ({metric}{f' in {unit}' if unit else ''})" if nodeid in tests else nodeid
         for nodeid, metric, unit in here
@@ -143,8 +143,7 @@ def _facts(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Fact]:
             yield Fact(name, a.get(name), b.get(name))
 
 
-# Two results side by side, as text.
-
+# -- as text ------------------------------------------------------------------------------------
 
 NO_VERDICT = (
     "These are two runs at two moments: the change holds whatever else was different then, and is "
@@ -152,8 +151,8 @@ NO_VERDICT = (
 )
 
 
-def render_run(name: str, path: str, result: Mapping[str, Any]) -> str:
-    """Which result stands under A or B."""
+def render_run(name: str, path: str, result: Result) -> str:
+    """Say which result stands under A or B."""
     parts = [path, str(result["created"])]
     if commit := result.get("commit"):
         changes = " with uncommitted changes" if result.get("dirty") else ""
@@ -163,29 +162,25 @@ def render_run(name: str, path: str, result: Mapping[str, Any]) -> str:
     return f"{name}: {', '.join(parts)}"
 
 
-def render_side_by_side(found: SideBySide) -> list[str]:
+def render_side_by_side(results: SideBySide) -> list[str]:
     lines: list[str] = []
-    if found.facts:
+    if results.facts:
+        lines.append("DIFFERENT CONDITIONS: a change below may come from these alone")
         lines += [
-            "DIFFERENT CONDITIONS: a change below may come from these alone",
-            *_render_facts(found),
+            f"  {fact.name}: {_value_in('A', fact.a)}, {_value_in('B', fact.b)}"
+            for fact in results.facts
         ]
-    if found.differences:
-        lines += ["", *_table(found.differences)]
-    lines += [""] if found.only_a or found.only_b or found.edited else []
-    lines += [f"only in A: {nodeid}" for nodeid in found.only_a]
-    lines += [f"only in B: {nodeid}" for nodeid in found.only_b]
-    lines += [f"not the same test any more: {nodeid}" for nodeid in found.edited]
-    lines += ["", NO_VERDICT if found.compared else "NOTHING WAS COMPARED: nothing is in both."]
+    if results.differences:
+        lines += ["", *_table(results.differences)]
+    lines += [""] if results.only_a or results.only_b or results.edited else []
+    lines += [f"only in A: {nodeid}" for nodeid in results.only_a]
+    lines += [f"only in B: {nodeid}" for nodeid in results.only_b]
+    lines += [f"not the same test any more: {nodeid}" for nodeid in results.edited]
+    lines += ["", NO_VERDICT if results.compared else "NOTHING WAS COMPARED: nothing is in both."]
     return lines
 
 
-def _render_facts(found: SideBySide) -> Iterator[str]:
-    return (f"  {fact.name}: {_known(fact, 'A')}, {_known(fact, 'B')}" for fact in found.facts)
-
-
-def _known(fact: Fact, side: str) -> str:
-    value = fact.a if side == "A" else fact.b
+def _value_in(side: str, value: str | None) -> str:
     return f"unknown in {side}" if value is None else f"{value} in {side}"
 
 
@@ -194,15 +189,15 @@ def _table(differences: Sequence[Difference]) -> list[str]:
     return aligned([head, *map(_row, differences)])
 
 
-def _row(found: Difference) -> list[str]:
+def _row(difference: Difference) -> list[str]:
     return [
-        found.metric,
-        _quantity(found.a, found.unit),
-        _quantity(found.b, found.unit),
-        "" if found.change is None else format_percent(found.change),
-        found.outcome_a.replace("_", " "),
-        found.outcome_b.replace("_", " "),
-        found.nodeid,
+        difference.metric,
+        _quantity(difference.a, difference.unit),
+        _quantity(difference.b, difference.unit),
+        "" if difference.change is None else format_percent(difference.change),
+        difference.outcome_a.replace("_", " "),
+        difference.outcome_b.replace("_", " "),
+        difference.nodeid,
     ]
 
 
@@ -214,7 +209,7 @@ def _quantity(value: float | None, unit: str | None) -> str:
     return f"{format_rate(value)} {unit or ''}".rstrip()
 
 
-# `rlperf compare A B`: two results side by side.
+# -- the command --------------------------------------------------------------------------------
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -228,22 +223,22 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    given = arguments.fail_on
-    allowed = None if given is None else parse_fraction(given, "--fail-on")
+    limit = arguments.fail_on
+    allowed = None if limit is None else parse_fraction(limit, "--fail-on")
     a, b = read_result(arguments.a), read_result(arguments.b)
-    found = side_by_side(a, b)
+    results = side_by_side(a, b)
     print(render_run("A", str(arguments.a), a))
     print(render_run("B", str(arguments.b), b))
-    print("\n".join(render_side_by_side(found)))
-    return _exit_code(found, allowed)
+    print("\n".join(render_side_by_side(results)))
+    return _exit_code(results, allowed)
 
 
-def _exit_code(found: SideBySide, allowed: float | None) -> int:
-    if not found.compared:
+def _exit_code(results: SideBySide, allowed: float | None) -> int:
+    if not results.compared:
         return ExitCode.NOTHING_COMPARED
     if allowed is None:
         return 0
-    beyond = found.beyond(allowed)
+    beyond = results.beyond(allowed)
     for difference in beyond:
         change = format_percent(difference.change or 0.0)
         print(f"beyond {format_percent(allowed)}: {difference.metric} {change} {difference.nodeid}")

@@ -1,4 +1,4 @@
-"""The doctor's findings as text."""
+"""`rlperf doctor`: what on this machine, and with its MPI, helps or hurts measuring."""
 
 import os
 import sys
@@ -19,6 +19,26 @@ from pytest_rlperf.mpi.launcher import (
 from pytest_rlperf.options import MpiWishes
 
 
+def add_arguments(parser: ArgumentParser) -> None:
+    """Add nothing: the command takes no arguments."""
+
+
+def run(arguments: Namespace) -> int:
+    facts = read_facts()
+    print(render_findings(cpu_model(), findings(facts)))
+    print(mpi_text(facts.cores))
+    return 0
+
+
+def mpi_text(cores: int) -> str:
+    """Tell of the MPI as it is found without a project's pytest configuration."""
+    library = find_library()
+    picked = pick_launcher(library, MpiWishes(), executable=sys.executable, env=os.environ)
+    if isinstance(library, NoMpi) or isinstance(picked, str):
+        return render_no_mpi(str(picked))
+    return render_mpi(library, picked, mpi_findings(library, picked, cores, has_autogroups()))
+
+
 def render_findings(cpu: str, findings: Sequence[Finding]) -> str:
     hurting = sum(finding.hurts for finding in findings)
     verdict = "nothing hurts measuring here" if not hurting else f"{hurting} things hurt measuring"
@@ -28,7 +48,7 @@ def render_findings(cpu: str, findings: Sequence[Finding]) -> str:
 
 
 def render_mpi(library: Library, launcher: Launcher, findings: Sequence[Finding]) -> str:
-    """The MPI by name, then what it means for measuring."""
+    """Name the MPI, then say what it means for measuring."""
     ulfm = "" if library.ulfm else ", without ULFM: a lost rank ends its job"
     words = " ".join(launcher.words)
     title = f"{library} (mpi4py {library.mpi4py}), started by {words} ({launcher.kind.value}){ulfm}"
@@ -43,29 +63,6 @@ def _lines(findings: Sequence[Finding]) -> list[str]:
     return [f"  {'hurts' if finding.hurts else 'helps'}  {finding.text}" for finding in findings]
 
 
-# `rlperf doctor`: what on this machine helps or hurts measuring.
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """It takes none."""
-
-
-def run(arguments: Namespace) -> int:
-    facts = read_facts()
-    print(render_findings(cpu_model(), findings(facts)))
-    print(mpi_text(facts.cores))
-    return 0
-
-
-def mpi_text(cores: int) -> str:
-    """What a project writes into its pytest configuration is not read here."""
-    library = find_library()
-    picked = pick_launcher(library, MpiWishes(), executable=sys.executable, env=os.environ)
-    if isinstance(library, NoMpi) or isinstance(picked, str):
-        return render_no_mpi(str(picked))
-    return render_mpi(library, picked, mpi_findings(library, picked, cores, has_autogroups()))
-
-
 OWN_SESSIONS = frozenset({LauncherKind.HYDRA})
 """Launchers that give every rank a session, and so a scheduler's autogroup, of its own."""
 
@@ -73,9 +70,9 @@ OWN_SESSIONS = frozenset({LauncherKind.HYDRA})
 def mpi_findings(
     library: Library, launcher: Launcher, cores: int, autogroups: bool | None
 ) -> list[Finding]:
-    """What hurts first."""
-    found = [*_pinning(cores), *_autogroups(launcher, autogroups), *_ulfm(library)]
-    return sorted(found, key=lambda finding: not finding.hurts)
+    """Judge what the MPI means for measuring; what hurts comes first."""
+    judged = [*_pinning(cores), *_autogroups(launcher, autogroups), *_ulfm(library)]
+    return sorted(judged, key=lambda finding: not finding.hurts)
 
 
 def _pinning(cores: int) -> Iterator[Finding]:

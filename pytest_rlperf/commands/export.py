@@ -1,7 +1,8 @@
-"""A result as the JSON file of pytest-benchmark, for its `compare` and whatever else reads that.
+"""`rlperf export`: a result in the format of another tool.
 
-A round there is a block here: the mean time of a call in one fresh process. The spread it shows is
-that between blocks, not that between calls.
+That of pytest-benchmark is for its `compare` and whatever else reads its JSON files. A round there
+is a block here: the mean time of a call in one fresh process. The spread it shows is that between
+blocks, not that between calls.
 """
 
 import json
@@ -37,7 +38,7 @@ def as_pytest_benchmark(result: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _times(test: Mapping[str, Any]) -> list[float]:
-    """Seconds a call at head, one a block."""
+    """List the seconds a call took at head, one a block."""
     time = next((metric for metric in test["metrics"] if metric["name"] == "time"), None)
     return [ns / NS for ns in time["head_blocks"]] if time else []
 
@@ -93,14 +94,14 @@ def _benchmark(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, 
 
 
 def _verdict(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    """What pytest-benchmark has no place for."""
+    """Collect what pytest-benchmark has no place for."""
     time = next(metric for metric in test["metrics"] if metric["name"] == "time")
     names = ("outcome", "change", "low", "high", "threshold")
     return {"against": result.get("against"), **{name: time.get(name) for name in names}}
 
 
 def stats_of(times: Sequence[float]) -> dict[str, Any]:
-    """Of one value or more; with pytest-benchmark's names, quartiles and counts of outliers."""
+    """Describe one value or more by pytest-benchmark's names, quartiles and counts of outliers."""
     ordered = sorted(times)
     mean = statistics.mean(ordered)
     deviation = statistics.stdev(ordered) if len(ordered) > 1 else 0.0
@@ -130,7 +131,7 @@ def stats_of(times: Sequence[float]) -> dict[str, Any]:
 
 
 def _quartiles(ordered: Sequence[float]) -> tuple[float, float]:
-    """Medians of the halves; the middle of an odd number belongs to both, and counts half."""
+    """Return the medians of the halves; the middle of an odd number is in both, and counts half."""
     half, middle = divmod(len(ordered), 2)
     lower = [part for part in (ordered[:half], ordered[: half + middle]) if part]
     upper = [part for part in (ordered[half:], ordered[half + middle :]) if part]
@@ -140,8 +141,7 @@ def _quartiles(ordered: Sequence[float]) -> tuple[float, float]:
     )
 
 
-# `rlperf export`: a result in the format of another tool.
-
+# -- the command --------------------------------------------------------------------------------
 
 FORMATS = {"pytest-benchmark": as_pytest_benchmark}
 
@@ -155,8 +155,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    made = FORMATS[arguments.format](read_result(arguments.result))
-    text = json.dumps(made, indent=1, allow_nan=False) + "\n"
+    exported = FORMATS[arguments.format](read_result(arguments.result))
+    text = json.dumps(exported, indent=1, allow_nan=False) + "\n"
     if arguments.output is None:
         sys.stdout.write(text)
     else:

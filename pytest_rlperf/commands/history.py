@@ -1,4 +1,8 @@
-"""Where the history is: a branch of its own, or a file."""
+"""`rlperf history append RESULT`: keep a result of the main branch.
+
+The history is on a branch of its own or in a file. `add_place` and `place_of` serve all commands
+that read it.
+"""
 
 import datetime
 import sys
@@ -13,7 +17,7 @@ from pytest_rlperf.trees.git import SHORT, git
 
 
 def add_place(parser: ArgumentParser, option: str, about: str) -> None:
-    """`option` names the remote, and `about` what is done with it."""
+    """Let the user name the place of the history; `option` names the remote, `about` its use."""
     places = parser.add_mutually_exclusive_group()
     places.add_argument(
         "--branch",
@@ -31,9 +35,6 @@ def place_of(arguments: Namespace) -> HistoryBranch | HistoryFile:
     if arguments.remote is not None:
         raise UsageError("--file has no remote; keep the history on a branch to push or fetch it.")
     return HistoryFile(arguments.file)
-
-
-# `rlperf history append RESULT`: keep a result of the main branch.
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -62,12 +63,12 @@ def run(arguments: Namespace) -> int:
 
 
 def _committed(commit: object) -> str | None:
-    """The date of the commit, where the repository is at hand."""
+    """Return the date of the commit, where the repository is at hand."""
     if not isinstance(commit, str) or not commit:
         return None
     wanted = ("--format=%cI", "--end-of-options", commit, "--")
     try:
-        told = git(Path.cwd(), "log", "-1", *wanted).strip()
+        date = git(Path.cwd(), "log", "-1", *wanted).strip()
     except RevisionError:
         return None
-    return datetime.datetime.fromisoformat(told).astimezone(datetime.UTC).isoformat()
+    return datetime.datetime.fromisoformat(date).astimezone(datetime.UTC).isoformat()

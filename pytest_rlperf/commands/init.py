@@ -1,4 +1,4 @@
-"""What a project looks like, before anything is written into it."""
+"""`rlperf init`: a first performance test, a workflow and settings for somebody's project."""
 
 import configparser
 import re
@@ -23,6 +23,8 @@ from pytest_rlperf.commands.templates import (
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.trees.git import git_or_none
+
+# -- what the project looks like, before anything is written into it ----------------------------
 
 PYPROJECT = "pyproject.toml"
 INI_FILES = {"pytest.ini": "pytest", ".pytest.ini": "pytest", "tox.ini": "pytest"}
@@ -56,7 +58,7 @@ class IniFile:
 
 
 def read_pyproject(folder: Path) -> Mapping[str, Any] | None:
-    """None: there is none."""
+    """Read the project's pyproject.toml; None: there is none."""
     path = folder / PYPROJECT
     try:
         return tomllib.loads(path.read_bytes().decode("utf-8"))
@@ -72,7 +74,7 @@ def has_pytest_table(pyproject: Mapping[str, Any]) -> bool:
 
 
 def find_ini(folder: Path) -> IniFile | None:
-    """The one pytest reads: a pytest.ini counts even when it is empty."""
+    """Find the one pytest reads: a pytest.ini counts even when it is empty."""
     for name, section in INI_FILES.items():
         path = folder / name
         if path.is_file() and (name.endswith("pytest.ini") or _has_section(path, section)):
@@ -90,7 +92,7 @@ def _has_section(path: Path, section: str) -> bool:
 
 
 def find_package(folder: Path, pyproject: Mapping[str, Any] | None) -> str | None:
-    """The package of the project's own name, or the only one there is."""
+    """Find the package of the project's own name, or the only one there is."""
     names = sorted(set(_packages(folder / "src")) | set(_packages(folder)))
     named = _project_name(pyproject or {})
     if named in names:
@@ -112,7 +114,7 @@ def _packages(folder: Path) -> Iterator[str]:
 
 
 def why_not_imported(package: str, folder: Path) -> str | None:
-    """Try it as the first test will; the reason why it does not work, if so."""
+    """Import it as the first test will; returns the reason why that fails, if it does."""
     # -P: found because it is installed, not because this command was started beside it.
     command = [sys.executable, "-P", "-c", AFRESH_TWICE, package]
     try:
@@ -127,7 +129,7 @@ def why_not_imported(package: str, folder: Path) -> str | None:
 
 
 def install_words(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
-    """What CI hands to pip."""
+    """Write what CI hands to pip."""
     words = ["pytest-rlperf"]
     if (folder / "requirements.txt").is_file():
         words += ["-r", "requirements.txt"]
@@ -137,14 +139,13 @@ def install_words(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
 
 
 def main_branch(folder: Path) -> str:
-    """Of which CI keeps the history: the remote's, as the clone knows it, else the usual one."""
+    """Name the branch whose history CI keeps: the remote's, as the clone knows it, or main."""
     head = git_or_none(folder, "symbolic-ref", "--quiet", "--short", "refs/remotes/origin/HEAD")
     name = (head or "").removeprefix("origin/")
     return name if BRANCH.fullmatch(name) else "main"
 
 
-# `rlperf init`: a first performance test, a workflow and settings for somebody's project.
-
+# -- the command --------------------------------------------------------------------------------
 
 TEST = "tests/perf/test_first.py"
 WORKFLOW = ".github/workflows/rlperf.yml"
@@ -200,7 +201,7 @@ def _first_test(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
 
 
 def _is_top_of_repository(folder: Path) -> bool:
-    """GitHub reads workflows there and nowhere else."""
+    """Look for the place where GitHub reads workflows, and nowhere else; say so if it is not."""
     prefix = git_or_none(folder, "rev-parse", "--show-prefix")
     if prefix is None or not prefix.strip():
         return True
@@ -209,7 +210,7 @@ def _is_top_of_repository(folder: Path) -> bool:
 
 
 def _to_write(folder: Path, files: Mapping[str, str], force: bool) -> list[str]:
-    """Everything is asked, or refused, before anything is written."""
+    """Ask or refuse everything before anything is written."""
     names = [name for name in files if not _holds(folder / name, files[name])]
     existing = [name for name in names if (folder / name).exists()]
     if force or not existing:
@@ -230,7 +231,7 @@ def _agreed(question: str) -> bool:
 
 
 def _add_settings(folder: Path, pyproject: Mapping[str, Any] | None) -> None:
-    """Where pytest reads its settings already, these are shown: nobody's table is edited."""
+    """Add the settings; where pytest has some, show them instead: nobody's table is edited."""
     ini = find_ini(folder)
     if ini is not None:
         _show(folder / ini.name, render_ini(ini.section))
@@ -247,7 +248,7 @@ def _show(path: Path, text: str) -> None:
 
 
 def _append(path: Path, before: Mapping[str, Any]) -> bool:
-    """Whether the table could be added with everything else left as it is."""
+    """Add the table if everything else can stay as it is; returns whether it was added."""
     text = path.read_bytes().decode("utf-8")
     end = "\r\n" if "\r\n" in text else "\n"
     gap = end if text.endswith("\n") or not text else 2 * end

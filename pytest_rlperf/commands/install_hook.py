@@ -1,4 +1,4 @@
-"""What the hook says to the shell."""
+"""`rlperf install-hook`: measure before every `git push`, and take the hook away again."""
 
 import os
 import shlex
@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
 
-from pytest_rlperf.commands.pre_push import add_wishes, checked_words
+from pytest_rlperf.commands.pre_push import add_run_arguments, as_command_line
 from pytest_rlperf.errors import RevisionError, UsageError
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.trees.git import git, hooks_folder, top_level
@@ -31,12 +31,9 @@ exec "$python" -m pytest_rlperf.cli pre-push --remote "$1"{words}
 
 
 def render_hook(python: str, words: Sequence[str]) -> str:
-    """A hook for this interpreter: the one that has the project's packages."""
+    """Write a hook for this interpreter: the one that has the project's packages."""
     more = "".join(f" {shlex.quote(word)}" for word in words)
     return SCRIPT.format(mark=MARK, python=shlex.quote(python), words=more)
-
-
-# The hook of a repository: where it is, whose it is, and what is kept beside it.
 
 
 NAME = "pre-push"
@@ -46,11 +43,13 @@ MODE = 0o755
 
 @dataclass(frozen=True, slots=True)
 class Hook:
+    """The hook of a repository: where it is, whose it is, and what is kept beside it."""
+
     path: Path
 
     @property
     def is_somebodys(self) -> bool:
-        """Whether there is one that this command did not write."""
+        """Tell whether there is one that this command did not write."""
         if self.path.is_symlink() or self.path.is_dir():
             return True  # what it leads to may be shared
         return self.path.exists() and MARK not in self.path.read_bytes().decode("utf-8", "replace")
@@ -66,7 +65,9 @@ class Hook:
             self.path.unlink()
 
     def set_aside(self) -> str:
-        """A name that nothing has yet, so that no second `--force` loses the first hook."""
+        """Rename the hook to what nothing is called yet, so that no second `--force` loses the
+        first one.
+        """
         names = (f"{NAME}{ASIDE}{'' if n == 1 else f'-{n}'}" for n in count(1))
         free = next(name for name in names if not os.path.lexists(self.path.with_name(name)))
         with self._changing():
@@ -74,7 +75,7 @@ class Hook:
         return free
 
     def put_back(self) -> str | None:
-        """The one that was set aside first; None: there was none."""
+        """Restore the hook that was set aside first; None: there was none."""
         kept = self.path.with_name(f"{NAME}{ASIDE}")
         if not os.path.lexists(kept):
             return None
@@ -113,11 +114,8 @@ def _is_inside(path: Path, folder: Path) -> bool:
     return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder))
 
 
-# `rlperf install-hook`: measure before every `git push`, and take the hook away again.
-
-
 def add_arguments(parser: ArgumentParser) -> None:
-    add_wishes(parser)
+    add_run_arguments(parser)
     parser.add_argument(
         "--force", action="store_true", help="replace a hook of your own, which is kept beside it"
     )
@@ -133,22 +131,22 @@ def run(arguments: Namespace) -> int:
 
 
 def _install(hook: Hook, arguments: Namespace) -> str:
-    script = render_hook(sys.executable, checked_words(arguments))
-    kept = ""
+    script = render_hook(sys.executable, as_command_line(arguments))
+    aside = ""
     if hook.is_somebodys:
         if not arguments.force:
             raise UsageError(
                 f"{hook.path} is a hook of your own; add this line to it, or replace it with "
                 f"--force, which keeps it beside: {call_of(arguments)}"
             )
-        kept = f"; yours is kept as {hook.set_aside()}"
+        aside = f"; yours is kept as {hook.set_aside()}"
     hook.write(script)
-    return f"wrote {hook.path}{kept}"
+    return f"wrote {hook.path}{aside}"
 
 
 def call_of(arguments: Namespace) -> str:
-    """The line that somebody's own hook would have."""
-    words = (sys.executable, "-m", "pytest_rlperf.cli", "pre-push", *checked_words(arguments))
+    """Write the line that somebody's own hook would have."""
+    words = (sys.executable, "-m", "pytest_rlperf.cli", "pre-push", *as_command_line(arguments))
     return f'{shlex.join(words)} --remote "$1"'
 
 

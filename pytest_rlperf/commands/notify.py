@@ -1,4 +1,7 @@
-"""A run in a few lines of chat, as Slack and those that understand its webhooks show it."""
+"""`rlperf notify RESULT --webhook-env NAME`: tell a chat of a regression, failing no build.
+
+A run becomes a few lines of chat, as Slack and those that understand its webhooks show it.
+"""
 
 import json
 import os
@@ -16,13 +19,13 @@ from pytest_rlperf.report.result_file import read_result
 from pytest_rlperf.web import Patience, Request, Unanswered, checked_url, send
 
 SHOWN = 10
-"""Of the regressions; the report has all of them."""
+"""Regressions that are listed; the report has all of them."""
 SHORT = 10
 NAME_LETTERS = 300
 """A parameter of a test may hold a novel."""
 
 Result = Mapping[str, Any]
-"""As `store.result_file.read_result` returns it, or a part of it."""
+"""As `read_result` returns it, or a part of it."""
 
 
 class Regression(NamedTuple):
@@ -32,8 +35,8 @@ class Regression(NamedTuple):
 
 
 def regressions(result: Result) -> list[Regression]:
-    """Worst first; time and throughput of a test are one verdict, told once."""
-    return sorted(_regressed(result), key=lambda found: -(found.change or 0.0))
+    """List them, worst first; time and throughput of a test are one verdict, told once."""
+    return sorted(_regressed(result), key=lambda regression: -(regression.change or 0.0))
 
 
 def _regressed(result: Result) -> Iterator[Regression]:
@@ -44,19 +47,19 @@ def _regressed(result: Result) -> Iterator[Regression]:
 
 
 def render_chat(result: Result, link: str | None) -> str:
-    """Slack's own markup; `link` leads to the run."""
-    found = regressions(result)
-    lines = [f"*Performance: {_headline(result, found)}*", _compared(result)]
-    lines += [_line(each) for each in found[:SHOWN]]
-    if len(found) > SHOWN:
-        lines.append(f"… and {len(found) - SHOWN} more")
+    """Write the run in Slack's own markup; `link` leads to it."""
+    regressed = regressions(result)
+    lines = [f"*Performance: {_headline(result, regressed)}*", _compared(result)]
+    lines += [_line(regression) for regression in regressed[:SHOWN]]
+    if len(regressed) > SHOWN:
+        lines.append(f"… and {len(regressed) - SHOWN} more")
     if link is not None:
         lines.append(f"<{_escaped(link)}|The run>")
     return "\n".join(line for line in lines if line)
 
 
-def _headline(result: Result, found: list[Regression]) -> str:
-    tests = len({each.nodeid for each in found})
+def _headline(result: Result, regressed: list[Regression]) -> str:
+    tests = len({regression.nodeid for regression in regressed})
     return f"{tests} of {len(result['tests'])} tests regressed" if tests else "nothing regressed"
 
 
@@ -69,24 +72,23 @@ def _compared(result: Result) -> str:
     return " ".join(parts)
 
 
-def _line(found: Regression) -> str:
-    change = "" if found.change is None else f" {format_percent(found.change)}"
-    return f"• {_code(found.metric)}{change}: {_code(found.nodeid)}"
+def _line(regression: Regression) -> str:
+    change = "" if regression.change is None else f" {format_percent(regression.change)}"
+    return f"• {_code(regression.metric)}{change}: {_code(regression.nodeid)}"
 
 
 def _code(text: str) -> str:
-    """In the face of code: no mention, link or emphasis is made of it."""
+    """Set the text as code, so that no mention, link or emphasis is made of it."""
     text = " ".join(text.split()).replace("`", "'")
     return f"`{_escaped(text if len(text) <= NAME_LETTERS else f'{text[:NAME_LETTERS]}…')}`"
 
 
 def _escaped(text: str) -> str:
-    """The three characters that Slack asks to be written otherwise."""
+    """Escape the three characters that Slack asks to be written otherwise."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
-# `rlperf notify RESULT --webhook-env NAME`: tell a chat of a regression, failing no build.
-
+# -- the command --------------------------------------------------------------------------------
 
 TIMEOUT_S = 10.0
 
@@ -111,7 +113,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """What goes wrong is told, and the build goes on."""
+    """Print what goes wrong, and let the build go on."""
     try:
         print(_notify(arguments, os.environ))
     except RlperfError as error:

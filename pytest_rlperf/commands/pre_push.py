@@ -1,4 +1,4 @@
-"""What is about to be pushed, as git or pre-commit tells it."""
+"""`rlperf pre-push`: measure what is about to be pushed against the upstream branch."""
 
 import os
 import subprocess
@@ -20,6 +20,8 @@ from pytest_rlperf.trees.git import (
     working_state,
 )
 
+# -- what is pushed, as git or pre-commit tells it ----------------------------------------------
+
 BRANCH = "refs/heads/"
 TAG = "refs/tags/"
 
@@ -31,7 +33,9 @@ class Pushed:
 
 
 def pushed_commits(root: Path, environ: Mapping[str, str], stdin: TextIO) -> list[Pushed]:
-    """Of branches: what is deleted needs no measuring, and tags name what was pushed before."""
+    """List the commits of branches: tags name what was pushed before, and what is deleted needs no
+    measuring.
+    """
     if sha := environ.get("PRE_COMMIT_TO_REF"):
         return [Pushed(_name(environ.get("PRE_COMMIT_LOCAL_BRANCH") or "HEAD"), sha)]
     if stdin.isatty():  # called by hand
@@ -40,7 +44,7 @@ def pushed_commits(root: Path, environ: Mapping[str, str], stdin: TextIO) -> lis
 
 
 def _listed(stdin: TextIO) -> Iterator[Pushed]:
-    """Lines of local name, its commit, remote name, its commit."""
+    """Read lines of local name, its commit, remote name, its commit."""
     for line in stdin:
         words = line.split()
         if len(words) == 4:
@@ -53,8 +57,7 @@ def _name(ref: str) -> str:
     return ref.removeprefix(BRANCH)
 
 
-# The commit that a push is compared with.
-
+# -- what it is compared with -------------------------------------------------------------------
 
 USUAL = ("main", "master")
 
@@ -66,8 +69,8 @@ class Base:
 
 
 def base_of(root: Path, pushed: Pushed, remote: str, wanted: str | None) -> Base | str:
-    """The merge base with `wanted`, the upstream branch or the remote's main one, in this order; or
-    why there is none.
+    """Find the merge base with `wanted`, the upstream branch or the remote's main one, in this
+    order; or say why there is none.
     """
     ref = wanted or _upstream(root, pushed.name) or _main_branch(root, remote)
     if ref is None:
@@ -82,8 +85,8 @@ def base_of(root: Path, pushed: Pushed, remote: str, wanted: str | None) -> Base
 
 
 def _upstream(root: Path, branch: str) -> str | None:
-    told = git_or_none(root, "for-each-ref", "--format=%(upstream)", f"refs/heads/{branch}")
-    return _known(root, told)
+    ref = git_or_none(root, "for-each-ref", "--format=%(upstream)", f"refs/heads/{branch}")
+    return _known(root, ref)
 
 
 def _main_branch(root: Path, remote: str) -> str | None:
@@ -94,20 +97,19 @@ def _main_branch(root: Path, remote: str) -> str | None:
 
 
 def _known(root: Path, ref: str | None) -> str | None:
-    """As people write it; None: it was not fetched, or is gone."""
+    """Write the reference as people do; None: it was not fetched, or is gone."""
     if not ref or not git_or_none(root, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}"):
         return None
     return ref.removeprefix("refs/remotes/").removeprefix("refs/heads/")
 
 
-# `rlperf pre-push`: measure what is about to be pushed against the upstream branch.
-
+# -- the command --------------------------------------------------------------------------------
 
 BUDGET_S = 60.0
 
 
-def add_wishes(parser: ArgumentParser) -> None:
-    """What a hook can be installed with."""
+def add_run_arguments(parser: ArgumentParser) -> None:
+    """Add the arguments that a hook can be installed with."""
     parser.add_argument(
         "--budget",
         metavar="SECONDS",
@@ -122,8 +124,8 @@ def add_wishes(parser: ArgumentParser) -> None:
     parser.add_argument("pytest_args", metavar="ARG", nargs="*", help="more arguments for pytest")
 
 
-def checked_words(arguments: Namespace) -> list[str]:
-    """The same wishes as words of a command line."""
+def as_command_line(arguments: Namespace) -> list[str]:
+    """Check these arguments, and write them as words of a command line."""
     words = [f"--budget={parse_seconds(arguments.budget, '--budget'):g}"]
     if arguments.against is not None:
         words.append(f"--against={arguments.against}")
@@ -132,7 +134,7 @@ def checked_words(arguments: Namespace) -> list[str]:
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_wishes(parser)
+    add_run_arguments(parser)
     parser.add_argument(
         "--remote", metavar="NAME", help="where it is pushed to, as git tells its hooks"
     )
@@ -143,15 +145,15 @@ def run(arguments: Namespace) -> int:
     root = top_level(Path.cwd())[0]
     remote = arguments.remote or os.environ.get("PRE_COMMIT_REMOTE_NAME") or "origin"
     commits = pushed_commits(root, os.environ, sys.stdin)
-    found = [(pushed, base_of(root, pushed, remote, arguments.against)) for pushed in commits]
-    new = [(pushed, base) for pushed, base in found if isinstance(base, Base)]
-    for reason in (base for _, base in found if isinstance(base, str)):
+    bases = [(pushed, base_of(root, pushed, remote, arguments.against)) for pushed in commits]
+    measured = [(pushed, base) for pushed, base in bases if isinstance(base, Base)]
+    for reason in (base for _, base in bases if isinstance(base, str)):
         _say(f"NOTHING WAS MEASURED: {reason}")
-    ended = [
-        _check(root, pushed, base, budget_s / len(new), arguments.pytest_args)
-        for pushed, base in new
+    exit_codes = [
+        _check(root, pushed, base, budget_s / len(measured), arguments.pytest_args)
+        for pushed, base in measured
     ]
-    return max(ended, default=0)
+    return max(exit_codes, default=0)
 
 
 def _check(root: Path, pushed: Pushed, base: Base, budget_s: float, more: Sequence[str]) -> int:
@@ -159,17 +161,17 @@ def _check(root: Path, pushed: Pushed, base: Base, budget_s: float, more: Sequen
     state = working_state(root)
     as_it_is = state.sha == pushed.sha and not state.dirty
     command = pytest_command(base.sha, None if as_it_is else pushed.sha, budget_s, more)
-    return _verdict(run_pytest(command, root))
+    return _judge(run_pytest(command, root))
 
 
 def run_pytest(command: Sequence[str], root: Path) -> int:
-    """Its exit code. Standard input holds git's list of commits, which is nothing for pytest."""
+    """Return its exit code. Standard input holds git's list of commits, nothing for pytest."""
     env = without_hook_variables(os.environ)
     return subprocess.run(command, cwd=root, env=env, stdin=subprocess.DEVNULL).returncode
 
 
 def pytest_command(base: str, head: str | None, budget_s: float, more: Sequence[str]) -> list[str]:
-    """`head` is None where the working tree is what is pushed."""
+    """Write the call of pytest; `head` is None where the working tree is what is pushed."""
     return [
         *(sys.executable, "-m", "pytest", "--rlperf", "--rlperf-reached"),
         f"--rlperf-against={base}",
@@ -180,7 +182,8 @@ def pytest_command(base: str, head: str | None, budget_s: float, more: Sequence[
     ]
 
 
-def _verdict(code: int) -> int:
+def _judge(code: int) -> int:
+    """Turn the exit code of pytest into that of the hook, which stops a push, and say why."""
     if code == ExitCode.NOTHING_COMPARED:
         _say("nothing could be compared, so the push goes on.")
         return 0

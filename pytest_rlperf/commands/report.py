@@ -25,9 +25,9 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     folder: Path = arguments.out
-    found, content = read_run(arguments.result)
+    measured, content = read_run(arguments.result)
     try:
-        write_report(folder, found, content, (), _history(arguments, content))
+        write_report(folder, measured, content, (), _history(arguments, content))
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written ({error.strerror}); name another folder with --out."
@@ -37,7 +37,7 @@ def run(arguments: Namespace) -> int:
 
 
 def _history(arguments: Namespace, content: dict[str, Any]) -> History | None:
-    """One that was asked for has to be there."""
+    """Read the history; one that was asked for has to be there."""
     if arguments.branch is arguments.file is arguments.remote is None:
         return history_on(Path.cwd(), NAME, content)
     arguments.branch = arguments.branch or NAME

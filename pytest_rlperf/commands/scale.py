@@ -15,12 +15,17 @@ from pytest_rlperf.scale.jobs import (
     Fit,
     MeasuredJob,
     Network,
-    Projection,
     ScalePlan,
     read_jobs,
 )
 from pytest_rlperf.scale.projection import project, sent_by_period
-from pytest_rlperf.scale.report import render_fit, render_notes, render_projection, scale_as_dict
+from pytest_rlperf.scale.report import (
+    draw_scaling,
+    render_fit,
+    render_notes,
+    render_projection,
+    scale_as_dict,
+)
 
 NODES = "4,8,16,32,64,128,256"
 MOST_NODES = 1_000_000
@@ -71,23 +76,24 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     nodes, target = _nodes(arguments.nodes), _target(arguments.target)
     stated, published = _stated(arguments), _published(arguments.published)
-    draw = None if arguments.plot is None else _painter(arguments.plot)
+    if arguments.plot is not None:
+        _check_picture(arguments.plot)
     jobs = _jobs(arguments.jobs)
     fit = fit_jobs(jobs, Collective(arguments.collective))
-    found = [
+    projections = [
         project(fit, name, _plan(arguments, fit, name, nodes), nodes, stated, target)
         for name in fit.step_s
     ]
     lines = render_fit(fit)
-    for each in found:
-        lines += render_projection(each, published)
-    print("\n".join([*lines, *render_notes(found)]))
+    for projection in projections:
+        lines += render_projection(projection, published)
+    print("\n".join([*lines, *render_notes(projections)]))
     if arguments.json is not None:
-        data = scale_as_dict(fit, stated, found, published)
-        _written(arguments.json, lambda path: write_json(path, data))
-    if draw is not None:
-        picture = draw(found, published, _kind(arguments.plot))
-        _written(arguments.plot, lambda path: write_atomically(path, picture))
+        data = scale_as_dict(fit, stated, projections, published)
+        _write(arguments.json, lambda path: write_json(path, data))
+    if arguments.plot is not None:
+        picture = draw_scaling(projections, published, _kind(arguments.plot))
+        _write(arguments.plot, lambda path: write_atomically(path, picture))
     return 0
 
 
@@ -154,36 +160,33 @@ def _stated(arguments: Namespace) -> Network | None:
 
 
 def _published(text: str | None) -> dict[int, float]:
-    told = {}
+    efficiencies = {}
     for word in [] if text is None else text.split(","):
         nodes, _, share = word.partition("=")
         if not nodes.isdecimal() or int(nodes) < 1:
             raise UsageError(f"--published has {word!r}; write nodes and efficiency, 16=77.6%.")
-        told[int(nodes)] = parse_share(share, "--published")
-    return told
+        efficiencies[int(nodes)] = parse_share(share, "--published")
+    return efficiencies
 
 
 # -- files --------------------------------------------------------------------------------------
 
-Painter = Callable[[Sequence[Projection], dict[int, float], str], bytes]
 
-
-def _painter(path: Path) -> Painter:
-    """Before anything is fitted: who wants a figure should not wait to hear that there is none."""
+def _check_picture(path: Path) -> None:
+    """Refuse before anything is fitted: nobody should wait to hear that there is no figure."""
     if _kind(path) not in PICTURES:
         raise UsageError(f"{path} is no picture that can be drawn; let it end in .svg or .png.")
     try:
-        from pytest_rlperf.scale.plot import draw_scaling
+        import matplotlib.figure  # noqa: F401
     except ImportError:
         raise UsageError("--plot needs matplotlib: pip install 'pytest-rlperf[plots]'.") from None
-    return draw_scaling
 
 
 def _kind(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
 
-def _written(path: Path, write: Callable[[Path], None]) -> None:
+def _write(path: Path, write: Callable[[Path], None]) -> None:
     try:
         write(path)
     except OSError as error:

@@ -170,7 +170,7 @@ def render_comment_workflow(python: str, version: str) -> str:
 
 
 def render_action() -> str:
-    """The action of this version: a copy needs no address to be used, and changes when you say."""
+    """Read the action of this version: a copy needs no address, and changes when you say."""
     return resources.files(__package__).joinpath("action.yml").read_text(encoding="utf-8")
 
 

@@ -31,17 +31,17 @@ def run(arguments: Namespace) -> int:
     past = place_of(arguments).read()
     for trouble in past.troubles:
         print(f"rlperf: {trouble}", file=sys.stderr)
-    tests = _chosen(past.tests, arguments.test)
-    found, flaky = trends(tests), flakiest(tests, FLAKIEST)
+    tests = _matching(past.tests, arguments.test)
+    shown, flaky = trends(tests), flakiest(tests, FLAKIEST)
     if arguments.json:
-        print(json.dumps(trends_as_dict(found, flaky, past.troubles), indent=1, allow_nan=False))
+        print(json.dumps(trends_as_dict(shown, flaky, past.troubles), indent=1, allow_nan=False))
     else:
         render = render_trends_markdown if arguments.markdown else render_trends
-        print("\n".join(render(found, flaky)))
+        print("\n".join(render(shown, flaky)))
     return 0
 
 
-def _chosen(tests: Sequence[PastTest], pattern: str | None) -> list[PastTest]:
+def _matching(tests: Sequence[PastTest], pattern: str | None) -> list[PastTest]:
     holds = re.compile(_expression(pattern or ""))
     chosen = [test for test in tests if holds.search(test.nodeid)]
     if not chosen:
@@ -55,5 +55,5 @@ def _chosen(tests: Sequence[PastTest], pattern: str | None) -> list[PastTest]:
 
 
 def _expression(pattern: str) -> str:
-    """Brackets are plain: node ids are full of them."""
+    """Translate the pattern; brackets are plain, since node ids are full of them."""
     return re.escape(pattern).replace(r"\*", ".*").replace(r"\?", ".")

@@ -1,6 +1,7 @@
 """The history on a branch of its own, so that the branches with code stay clean.
 
-A file for each month, so that an append writes little: history/2030-01.jsonl.
+A file for each month, so that an append writes little: history/2030-01.jsonl. A report asks here
+what the history says of the tests of its run.
 """
 
 import warnings
@@ -28,7 +29,7 @@ MONTH = len("2030-01")
 
 @dataclass(slots=True)
 class _Append:
-    """Lines to come, by file; made anew for each attempt, it also tells what the last one did."""
+    """Adds lines to files, anew for each attempt; it also tells what the last one did."""
 
     lines: dict[str, list[str]]
     added: int = 0
@@ -38,26 +39,28 @@ class _Append:
         self.added, self.aside = 0, None
         written: dict[str, bytes] = {}
         for path, lines in self.lines.items():
-            found = split_lines(old.get(path, b""))
-            known = set(found.whole)
+            there = split_lines(old.get(path, b""))
+            known = set(there.whole)
             new = [line for line in lines if line not in known]
-            if found.torn:
+            if there.torn:
                 self.aside = path + ASIDE
-                written[self.aside] = old.get(self.aside, b"") + found.torn + b"\n"
-            if new or found.torn:
-                written[path] = joined((*found.whole, *new)).encode()
+                written[self.aside] = old.get(self.aside, b"") + there.torn + b"\n"
+            if new or there.torn:
+                written[path] = joined((*there.whole, *new)).encode()
             self.added += len(new)
         return written
 
 
 @dataclass(frozen=True, slots=True)
 class HistoryBranch:
+    """The history on the branch `name`."""
+
     repository: Path
     name: str = NAME
     remote: str | None = None  # to push to, and to read from first
 
     def append(self, tests: Sequence[PastTest]) -> Kept:
-        """Lines that are there already are not written again, but pushed if they were not."""
+        """Write lines that are not there yet; those that are, are pushed if they were not."""
         branch = self._branch()
         branch.check_writable()
         by_file: dict[str, list[str]] = {}
@@ -106,7 +109,7 @@ def _message(tests: Sequence[PastTest]) -> str:
 
 
 def _union(first: Files, second: Files) -> Files:
-    """The lines of both, once, in the order of the first."""
+    """Keep the lines of both, once, in the order of the first."""
     merged = dict(first)
     for path, content in second.items():
         if path not in merged:
@@ -129,8 +132,7 @@ def _together(parts: Iterable[Past]) -> Past:
     return Past(tests, troubles)
 
 
-# What the history says of the tests of a run, for its report.
-
+# -- for the report of a run --------------------------------------------------------------------
 
 FLAKIEST = 5
 
@@ -139,7 +141,7 @@ Result = Mapping[str, Any]
 
 
 def history_on(root: Path, branch: str, result: Result) -> History | None:
-    """None: this repository has no such branch, or there is none at all."""
+    """Read the branch for a report; None: there is no such branch, or no repository at all."""
     try:
         past = HistoryBranch(root, branch).read()
     except RlperfError:  # who never appended anything needs no word of it
@@ -148,29 +150,29 @@ def history_on(root: Path, branch: str, result: Result) -> History | None:
 
 
 def history_of(past: Past, result: Result) -> History:
-    asked = {test["nodeid"] for test in result["tests"]}
-    tests = [*past.tests, *_own(past.tests, result)]
-    found = [test for test in tests if test.nodeid in asked]
+    """Say what the past says of the tests of this run."""
+    nodeids = {test["nodeid"] for test in result["tests"]}
+    tests = [test for test in (*past.tests, *_newest(past.tests, result)) if test.nodeid in nodeids]
     with warnings.catch_warnings():  # libraries load here, and pytest may take theirs for errors
         warnings.simplefilter("ignore")
-        return History(trends(found), flakiest(found, FLAKIEST), past.troubles)
+        return History(trends(tests), flakiest(tests, FLAKIEST), past.troubles)
 
 
-def _own(past: Sequence[PastTest], result: Result) -> list[PastTest]:
-    """The run as the last point, where it is of the kind and the machine that the history is of: a
+def _newest(past: Sequence[PastTest], result: Result) -> list[PastTest]:
+    """Take the run as the last point, where it is of the kind and the machine of the history: a
     pull request is no part of it, and another machine would leave all the others out.
     """
     if not past or result["mode"] == "against":
         return []
     try:
-        found = entries_of(result, "the result", committed=None)
+        entries = entries_of(result, "the result", committed=None)
     except UsageError:  # it belongs to no commit
         return []
     known = {(test.nodeid, test.commit, test.created) for test in past}
     newest = past[-1]
     return [
         test
-        for test in found
+        for test in entries
         if (test.machine, test.python) == (newest.machine, newest.python)
         and (test.nodeid, test.commit, test.created) not in known
     ]

@@ -1,4 +1,8 @@
-"""A line of the history, schema 1: written, and read back with one sentence where it is none."""
+"""The history in a plain file.
+
+A line of it, schema 1, is one test of one result. What a result holds becomes lines, and lines are
+read back, with one sentence for each that is none of ours.
+"""
 
 import datetime
 import json
@@ -40,7 +44,7 @@ REFERENCE: Shape = {"edition": (int,), "log_ratios": (dict,), "weights": (dict,)
 
 @dataclass(frozen=True, slots=True)
 class Past:
-    """What a history holds, and a sentence for each line that could not be read."""
+    """The content of a history, and a sentence for each line that could not be read."""
 
     tests: tuple[PastTest, ...] = ()
     troubles: tuple[str, ...] = ()
@@ -52,13 +56,13 @@ def line_of(test: PastTest) -> str:
 
 
 def damage_of(test: PastTest) -> str | None:
-    """What would keep its line from being read back; None: nothing."""
+    """Name what would keep its line from being read back; None: nothing."""
     return next(_damages(parse_json(line_of(test))), None)
 
 
 def read_history(name: str, lines: Iterable[str], torn: bytes = b"") -> Past:
-    """`name` is what a sentence calls the file. A line that is wrong is told and left where it is:
-    the others are as good as before.
+    """Read lines of a file that sentences call `name`. A line that is wrong is told and left where
+    it is: the others are as good as before.
     """
     tests, troubles = [], []
     for number, line in enumerate(lines, start=1):
@@ -75,41 +79,41 @@ def read_history(name: str, lines: Iterable[str], torn: bytes = b"") -> Past:
 
 
 def _test(line: str) -> PastTest:
-    """Raises ValueError with what is wrong, and what to do."""
+    """Read one line; raises ValueError with what is wrong, and what to do."""
     try:
-        found = parse_json(line)
+        content = parse_json(line)
     except (ValueError, RecursionError) as error:
         raise ValueError(f"is no JSON ({error}); mend it or take it out") from None
-    schema = found.get("schema") if isinstance(found, dict) else None
+    schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise ValueError(
             f"has schema {schema}, and this version reads up to {SCHEMA}; update pytest-rlperf"
         )
     if schema != SCHEMA:
         raise ValueError("is no line of a history; mend it or take it out")
-    if (damage := next(_damages(found), None)) is not None:
+    if (damage := next(_damages(content), None)) is not None:
         raise ValueError(f"is damaged at {damage}; mend it or take it out")
-    known = {each.name: found[each.name] for each in fields(PastTest)}
-    known["metrics"] = tuple(_metric(metric) for metric in found["metrics"])
+    known = {each.name: content[each.name] for each in fields(PastTest)}
+    known["metrics"] = tuple(_metric(metric) for metric in content["metrics"])
     if known["reference"] is not None:
         known["reference"] = ReferenceTime(**{name: known["reference"][name] for name in REFERENCE})
     return PastTest(**known)
 
 
-def _metric(found: dict[str, Any]) -> PastMetric:
-    return PastMetric(**{each.name: found[each.name] for each in fields(PastMetric)})
+def _metric(content: Mapping[str, Any]) -> PastMetric:
+    return PastMetric(**{each.name: content[each.name] for each in fields(PastMetric)})
 
 
-def _damages(found: dict[str, Any]) -> Iterator[str]:
-    """Where it has not the shape of the schema; only the first counts."""
-    yield from misfits(found, LINE, "")
-    yield from (name for name in ("created", "committed") if not _is_date(found[name]))
-    for i, metric in enumerate(found["metrics"]):
+def _damages(content: Mapping[str, Any]) -> Iterator[str]:
+    """Name where a line has not the shape of the schema; only the first counts."""
+    yield from misfits(content, LINE, "")
+    yield from (name for name in ("created", "committed") if not _is_date(content[name]))
+    for i, metric in enumerate(content["metrics"]):
         yield from misfits(metric, METRIC, f"metrics[{i}]")
         for name in ("change", "low", "high"):
             if metric[name] is not None and metric[name] <= NOTHING_LEFT:
                 yield f"metrics[{i}].{name}"
-    reference = found["reference"]
+    reference = content["reference"]
     if reference is not None:
         yield from misfits(reference, REFERENCE, "reference")
         for part in ("log_ratios", "weights"):
@@ -119,7 +123,7 @@ def _damages(found: dict[str, Any]) -> Iterator[str]:
 
 
 def _is_date(text: str | None) -> bool:
-    """With its offset, so that dates can be put in order; None is none, and no damage."""
+    """Ask for an offset, so that dates can be put in order; None is no date, and no damage."""
     if text is None:
         return True
     try:
@@ -224,12 +228,12 @@ def _machine(fingerprint: Result) -> str:
     return machine_key(known)
 
 
-# The history in a plain file.
+# -- the file -----------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an append did."""
+    """The outcome of an append."""
 
     added: int
     where: str
@@ -238,18 +242,21 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFile:
+    """The history in the file `path`."""
+
     path: Path
 
     def append(self, tests: Sequence[PastTest]) -> Kept:
-        """Lines that are there already are not written again."""
+        """Write lines that are not there yet."""
         try:
-            done = append_lines(self.path, map(line_of, tests), once=True)
+            appended = append_lines(self.path, map(line_of, tests), once=True)
         except OSError as error:
             raise UsageError(
                 f"the history cannot be written to {self.path} ({error.strerror}); name another "
                 "file, in a folder that exists."
             ) from error
-        return Kept(done.added, str(self.path), None if done.aside is None else str(done.aside))
+        aside = None if appended.aside is None else str(appended.aside)
+        return Kept(appended.added, str(self.path), aside)
 
     def read(self) -> Past:
         try:

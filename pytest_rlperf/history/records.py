@@ -1,4 +1,4 @@
-"""One test of one result, as the history keeps it: what trends need, without the blocks."""
+"""What the history keeps of a test, and what it says of it: plain data, for whoever shows it."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,12 +7,15 @@ from enum import StrEnum
 from pytest_rlperf.model.metric import Interval
 
 DATA_BRANCH = "rlperf-data"
-"""That holds it, unless another is named."""
+"""The branch that holds it, unless another is named."""
+
+
+# -- what is kept: all that trends need, without the blocks -------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class PastMetric:
-    """What was measured and said of one metric; fractions, positive means worse."""
+    """One metric as it was measured and judged; fractions, positive means worse."""
 
     name: str
     unit: str
@@ -37,7 +40,7 @@ class ReferenceTime:
 
 @dataclass(frozen=True, slots=True)
 class PastTest:
-    """One line of the history."""
+    """One line of the history: a test of a result."""
 
     nodeid: str
     commit: str
@@ -56,15 +59,15 @@ class PastTest:
 
     @property
     def date(self) -> str:
-        """Where it stands in the history."""
+        """The date by which it is put in order."""
         return self.committed or self.created
 
 
-# What the history says of a test: plain data, for whoever shows it.
+# -- what it says -------------------------------------------------------------------------------
 
 
 class Signal(StrEnum):
-    """What the levels of a trend rest on, the most reliable first."""
+    """The ground that the levels of a trend rest on, the most reliable first."""
 
     REFERENCE = "reference"  # time over that of the reference kernels, in the same slices
     FIXED = "fixed"  # duets of every commit with one and the same
@@ -75,7 +78,7 @@ class Signal(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TrendPoint:
-    """One commit."""
+    """One commit in a trend."""
 
     commit: str
     date: str
@@ -107,7 +110,7 @@ class Creep:
 
 @dataclass(frozen=True, slots=True)
 class Recent:
-    """The last points against those before."""
+    """The last points of a trend against those before."""
 
     points: int
     earlier: int
@@ -117,7 +120,7 @@ class Recent:
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One metric of one test."""
+    """One metric of one test over the commits."""
 
     nodeid: str
     category: str | None
@@ -148,7 +151,7 @@ class Flaky:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """All that a history says."""
+    """The trends and the flaky tests of a history."""
 
     trends: tuple[Trend, ...] = ()
     flaky: tuple[Flaky, ...] = ()

@@ -1,4 +1,4 @@
-"""A series of numbers as a row of blocks."""
+"""Trends as text and as data: a table, then what was found, then what to know about it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict
@@ -9,29 +9,8 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.report.text import Rows, aligned, code, render_interval
 from pytest_rlperf.trees.git import SHORT
 
-BLOCKS = "▁▂▃▄▅▆▇█"
-MOST = 30
-"""Points: what is older is not drawn."""
-LEAST_RANGE = 0.05
-"""From the lowest block to the highest: noise of a percent shall not look like a mountain."""
-
-
-def sparkline(values: Sequence[float]) -> str:
-    shown = values[-MOST:]
-    if not shown:
-        return ""
-    low, high = min(shown), max(shown)
-    room = max(high - low, LEAST_RANGE)
-    low -= (room - (high - low)) / 2
-    steps = len(BLOCKS) - 1
-    return "".join(BLOCKS[round((value - low) / room * steps)] for value in shown)
-
-
-# Trends as text: a table, then what was found, then what to know about it.
-
-
 Name = Callable[[str], str]
-"""How a test is written in running text."""
+"""Writes the name of a test in running text."""
 
 SCHEMA = 1
 """Of `rlperf trend --json`. 1: first version."""
@@ -63,7 +42,7 @@ LEFT_OUT = (
 
 
 def render_trends(trends: Sequence[Trend], flaky: Sequence[Flaky]) -> list[str]:
-    """For a terminal."""
+    """Write trends for a terminal."""
     lines = aligned(trend_rows(trends))
     lines += ["", *render_findings(trends)]
     if flaky:
@@ -116,6 +95,25 @@ def _row(trend: Trend) -> list[str]:
     ]
 
 
+BLOCKS = "▁▂▃▄▅▆▇█"
+MOST_POINTS = 30
+"""What is older is not drawn."""
+LEAST_RANGE = 0.05
+"""From the lowest block to the highest: noise of a percent shall not look like a mountain."""
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draw a series of numbers as a row of blocks."""
+    shown = values[-MOST_POINTS:]
+    if not shown:
+        return ""
+    low, high = min(shown), max(shown)
+    room = max(high - low, LEAST_RANGE)
+    low -= (room - (high - low)) / 2
+    steps = len(BLOCKS) - 1
+    return "".join(BLOCKS[round((value - low) / room * steps)] for value in shown)
+
+
 def render_recent(trend: Trend) -> str:
     recent = trend.recent
     if recent is None:
@@ -141,7 +139,7 @@ def _flaky_row(test: Flaky) -> list[str]:
 
 
 def render_findings(trends: Sequence[Trend], name: Name = str) -> list[str]:
-    """Creep first, since nothing else tells of it; then changes, the newest first."""
+    """Write creep first, since nothing else tells of it; then changes, the newest first."""
     creeps = [
         f"CREEP: {_subject(trend, name)} {render_creep(trend.creep)}"
         for trend in trends
@@ -180,7 +178,7 @@ def render_creep(creep: Creep) -> str:
 
 
 def trend_notes(trends: Sequence[Trend]) -> Iterator[str]:
-    """What to know about them."""
+    """Yield what a reader of these trends has to know."""
     if any(trend.signal is Signal.CLOCK for trend in trends):
         yield PLAIN_TIMES
     if any(trend.changes is None for trend in trends):

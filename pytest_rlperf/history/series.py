@@ -30,7 +30,7 @@ TIME_UNIT = "ns"
 LEAST_POINTS = 2
 """One is no series."""
 ALLOWED = 0.05
-"""A change, where the history does not say."""
+"""The change that is allowed, where the history does not say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,13 @@ class Entry:
 
     @property
     def surroundings(self) -> tuple[str, ...]:
-        """Where one of these differs, so may levels."""
+        """The facts that must be alike for levels to be compared."""
         return self.test.machine, self.test.python, self.test.source_hash
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """One commit."""
+    """The level of one commit."""
 
     entry: Entry
     level: float
@@ -81,17 +81,17 @@ class Series:
 
 
 def all_series(tests: Iterable[PastTest]) -> list[Series]:
-    """Of every metric that has one."""
+    """Make a series of every metric that can have one."""
     entries: dict[tuple[str, str], list[Entry]] = {}
     for test in _in_order(tests):
         for metric in test.metrics:
             if metric.unit in (TIME_UNIT, SIZE_UNIT) and metric.value > 0:
                 entries.setdefault((test.nodeid, metric.name), []).append(Entry(test, metric))
-    return [_series(found) for found in entries.values()]
+    return [_series(group) for group in entries.values()]
 
 
 def _in_order(tests: Iterable[PastTest]) -> list[PastTest]:
-    """By date; what was appended from two clones counts once."""
+    """Order tests by date; what was appended from two clones counts once."""
     once = {(test.nodeid, test.commit, test.created): test for test in tests}
     return sorted(once.values(), key=lambda test: (_moment(test.date), _moment(test.created)))
 
@@ -110,7 +110,7 @@ def _series(entries: Sequence[Entry]) -> Series:
             Signal.CHAIN: _chain(entries),
         }
         # Of those that are equally long, max takes the first.
-        signal, points = max(candidates.items(), key=lambda found: len(found[1]))
+        signal, points = max(candidates.items(), key=lambda candidate: len(candidate[1]))
         plain = _plain(entries)
         if len(points) < LEAST_POINTS and len(plain) > len(points):
             signal, points = Signal.CLOCK, plain
@@ -127,17 +127,18 @@ def _cost(metric: PastMetric) -> float:
 
 
 def _alike(entries: Sequence[Entry]) -> list[Entry]:
-    """Those in the surroundings of the newest."""
+    """Pick those in the surroundings of the newest."""
     return [entry for entry in entries if entry.surroundings == entries[-1].surroundings]
 
 
 def _by_commit(levels: Iterable[tuple[Entry, float]]) -> list[Point]:
-    """Several results of a commit are one point, at their mean."""
-    found: dict[str, list[tuple[Entry, float]]] = {}
+    """Make one point of several results of a commit, at their mean."""
+    by_commit: dict[str, list[tuple[Entry, float]]] = {}
     for entry, level in levels:
-        found.setdefault(entry.test.commit, []).append((entry, level))
+        by_commit.setdefault(entry.test.commit, []).append((entry, level))
     return [
-        Point(same[-1][0], statistics.fmean(level for _, level in same)) for same in found.values()
+        Point(same[-1][0], statistics.fmean(level for _, level in same))
+        for same in by_commit.values()
     ]
 
 
@@ -146,21 +147,21 @@ def _reference(entries: Sequence[Entry]) -> list[Point]:
     if not played:
         return []
     alike = _alike(played)
-    weights = _weights(alike)
-    found = []
+    weights = _unit_weights(alike)
+    levels = []
     for entry in alike:
         reference, newest = entry.test.reference, alike[-1].test.reference
         assert reference is not None
         assert newest is not None
         if reference.edition == newest.edition and weights.keys() <= reference.log_ratios.keys():
             ratios = reference.log_ratios
-            found.append((entry, sum(w * ratios[kernel] for kernel, w in weights.items())))
-    return _by_commit(found)
+            levels.append((entry, sum(w * ratios[kernel] for kernel, w in weights.items())))
+    return _by_commit(levels)
 
 
-def _weights(entries: Sequence[Entry]) -> dict[str, float]:
-    """The unit that was chosen last, for all: a unit that changed on the way would be a change of
-    level. Where none was, equal parts of all kernels.
+def _unit_weights(entries: Sequence[Entry]) -> dict[str, float]:
+    """Use the unit that was chosen last for all: a unit that changed on the way would be a change
+    of level. Where none was, use equal parts of all kernels.
     """
     for entry in reversed(entries):
         reference = entry.test.reference
@@ -179,7 +180,7 @@ def _fixed(entries: Sequence[Entry]) -> list[Point]:
 
 
 def _chain(entries: Sequence[Entry]) -> list[Point]:
-    """Back from the newest, from each commit to its base, until that was not measured."""
+    """Go back from the newest, from each commit to its base, until that was not measured."""
     duets = _duets(entries)
     latest = {entry.test.commit: entry for entry in duets}
     path: list[Entry] = []
@@ -207,7 +208,7 @@ def _duets(entries: Sequence[Entry]) -> list[Entry]:
 
 
 def link_of(metric: PastMetric) -> Estimate:
-    """A duet's change, with the standard error behind its interval."""
+    """Estimate a duet's change, with the standard error behind its interval."""
     assert metric.change is not None
     assert metric.low is not None
     assert metric.high is not None

@@ -1,4 +1,4 @@
-"""What on this machine helps or hurts measuring: facts read from the system, then judged."""
+"""Findings on what helps or hurts measuring here: facts read from the system, then judged."""
 
 import os
 import shutil
@@ -19,8 +19,8 @@ DRIFT_HURTS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
-    """None: this system does not say."""
+class HostFacts:
+    """Facts that decide how well this machine measures; None: the system does not say."""
 
     cores: int  # that can be pinned to; 0: none
     sees_delay: bool
@@ -37,16 +37,16 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """`hurts` False: a help."""
+    """One sentence on something that hurts measuring, or that helps."""
 
     hurts: bool
     text: str
 
 
-def read_facts() -> Facts:
+def read_facts() -> HostFacts:
     before = core_ticks(None)
     drift = loop_drift(STEAL_WATCH_S)
-    return Facts(
+    return HostFacts(
         cores=len(available_cores()),
         sees_delay=SystemClock().sees_delay,
         fixed_addresses=can_fix_addresses(),
@@ -62,7 +62,7 @@ def read_facts() -> Facts:
 
 
 def loop_drift(seconds: float) -> float:
-    """Interdecile spread of a fixed loop's own time, relative to its median."""
+    """Return the interdecile spread of a fixed loop's own time, relative to its median."""
     clock = SystemClock()
     times: list[int] = []
     until = time.monotonic() + seconds
@@ -75,13 +75,13 @@ def loop_drift(seconds: float) -> float:
     return (times[-1 - tenth] - times[tenth]) / times[len(times) // 2]
 
 
-def findings(facts: Facts) -> list[Finding]:
-    """What hurts first."""
-    found = [finding for check in CHECKS if (finding := check(facts)) is not None]
-    return sorted(found, key=lambda finding: not finding.hurts)
+def findings(facts: HostFacts) -> list[Finding]:
+    """Judge the facts; what hurts comes first."""
+    judged = [finding for check in CHECKS if (finding := check(facts)) is not None]
+    return sorted(judged, key=lambda finding: not finding.hurts)
 
 
-def _pinning(f: Facts) -> Finding:
+def _pinning(f: HostFacts) -> Finding:
     if f.cores:
         return Finding(False, f"processes can be pinned: both sides share one of {f.cores} cores")
     return Finding(
@@ -91,7 +91,7 @@ def _pinning(f: Facts) -> Finding:
     )
 
 
-def _delay(f: Facts) -> Finding:
+def _delay(f: HostFacts) -> Finding:
     if f.sees_delay:
         return Finding(
             False, "the kernel tells how long a process waited for a core: it is left out"
@@ -99,7 +99,7 @@ def _delay(f: Facts) -> Finding:
     return Finding(True, "no run-queue delay (/proc/self/schedstat): CPU time stands in for it")
 
 
-def _addresses(f: Facts) -> Finding:
+def _addresses(f: HostFacts) -> Finding:
     if f.fixed_addresses:
         return Finding(False, "both sides have the interpreter at the same addresses")
     return Finding(
@@ -109,13 +109,13 @@ def _addresses(f: Facts) -> Finding:
     )
 
 
-def _one_core(f: Facts) -> Finding | None:
+def _one_core(f: HostFacts) -> Finding | None:
     if f.cores != 1:
         return None
     return Finding(True, "only one core: everything else that runs is in between; allow a second")
 
 
-def _smt(f: Facts) -> Finding | None:
+def _smt(f: HostFacts) -> Finding | None:
     if f.smt:
         return Finding(
             True, "SMT is on: a neighbour on the same core changes the speed; turn it off"
@@ -123,7 +123,7 @@ def _smt(f: Facts) -> Finding | None:
     return None
 
 
-def _governor(f: Facts) -> Finding | None:
+def _governor(f: HostFacts) -> Finding | None:
     if f.governor in (None, "performance"):
         return None
     return Finding(
@@ -131,21 +131,13 @@ def _governor(f: Facts) -> Finding | None:
     )
 
 
-def _turbo(f: Facts) -> Finding | None:
+def _turbo(f: HostFacts) -> Finding | None:
     if f.turbo:
         return Finding(True, "turbo is on: clock speed follows heat and neighbours; turn it off")
     return None
 
 
-def _quota(text: str | None) -> float | None:
-    """cgroup v2's "max 100000" or "50000 100000"."""
-    parts = (text or "").split()
-    if len(parts) != 2 or parts[0] == "max":
-        return None
-    return int(parts[0]) / int(parts[1])
-
-
-def _throttled(f: Facts) -> Finding | None:
+def _throttled(f: HostFacts) -> Finding | None:
     if f.quota_cores is None or f.quota_cores >= max(1, f.cores):
         return None
     return Finding(
@@ -155,30 +147,30 @@ def _throttled(f: Facts) -> Finding | None:
     )
 
 
-def _steal(f: Facts) -> Finding | None:
+def _steal(f: HostFacts) -> Finding | None:
     if f.steal < STEAL_HURTS:
         return None
     return Finding(True, f"the hypervisor took {f.steal:.0%} of the time away: expect more blocks")
 
 
-def _busy(f: Facts) -> Finding | None:
+def _busy(f: HostFacts) -> Finding | None:
     if f.load is None or f.load < 0.5 * max(1, f.cores):
         return None
     return Finding(True, f"{f.load:.1f} processes want to run: verdicts hold, but take longer")
 
 
-def _drift(f: Facts) -> Finding:
+def _drift(f: HostFacts) -> Finding:
     text = f"a fixed loop varies by {f.drift:.1%} within a second"
     if f.drift < DRIFT_HURTS:
         return Finding(False, f"{text}: quiet")
     return Finding(True, f"{text}: absolute times mean little here, the duet's ratios still hold")
 
 
-def _git(f: Facts) -> Finding | None:
+def _git(f: HostFacts) -> Finding | None:
     return None if f.git else Finding(True, "git is missing: --rlperf-against needs it")
 
 
-CHECKS: tuple[Callable[[Facts], Finding | None], ...] = (
+CHECKS: tuple[Callable[[HostFacts], Finding | None], ...] = (
     _pinning, _delay, _addresses, _one_core, _throttled, _smt, _governor, _turbo, _steal, _busy,
     _drift, _git,
 )  # fmt: skip
@@ -194,3 +186,11 @@ def _read(path: Path) -> str | None:
 def _flag(path: Path) -> bool | None:
     text = _read(path)
     return None if text is None else text == "1"
+
+
+def _quota(text: str | None) -> float | None:
+    """Read cgroup v2's "max 100000" or "50000 100000" as a number of cores."""
+    parts = (text or "").split()
+    if len(parts) != 2 or parts[0] == "max":
+        return None
+    return int(parts[0]) / int(parts[1])

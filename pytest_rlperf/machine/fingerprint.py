@@ -1,10 +1,14 @@
-"""Facts about the machine and the libraries that belong beside every measurement."""
+"""Facts about the machine and the libraries that belong beside every measurement.
+
+Some of them decide whether a stored time may be compared with, and three name the machine's folder.
+"""
 
 import importlib.metadata
 import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -30,30 +34,30 @@ def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, A
     }
 
 
-def comparable(found: Mapping[str, Any], threads: int) -> dict[str, Any]:
-    """Of a fingerprint, what decides whether a stored time may be compared with."""
-    libraries = found["libraries"]
+def comparable(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    """Pick the facts that decide whether a stored time may be compared with."""
+    libraries = fingerprint["libraries"]
     return {
-        "cpu": found["cpu"],
-        "cores": found["cores"],
-        "architecture": found["architecture"],
-        "implementation": found["implementation"],
-        "python": ".".join(found["python"].split(".")[:2]),
-        "python_build": found["python_build"],
+        "cpu": fingerprint["cpu"],
+        "cores": fingerprint["cores"],
+        "architecture": fingerprint["architecture"],
+        "implementation": fingerprint["implementation"],
+        "python": ".".join(fingerprint["python"].split(".")[:2]),
+        "python_build": fingerprint["python_build"],
         "threads": threads,
         "numpy": libraries.get("numpy"),
         "blas": blas_version() if "numpy" in libraries else None,
-        "addresses": found["addresses"],
+        "addresses": fingerprint["addresses"],
     }
 
 
 def blas_version() -> str | None:
-    """Of the library that numpy was built with."""
+    """Name the linear algebra library that numpy was built with, and its version."""
     try:
         from numpy import __config__
 
-        found = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
-        return f"{found['name']} {found['version']}"
+        blas = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
+        return f"{blas['name']} {blas['version']}"
     except (ImportError, AttributeError, KeyError, TypeError):
         return None
 
@@ -69,19 +73,14 @@ def cpu_model() -> str:
 
 
 def library_versions() -> dict[str, str]:
-    found = {}
+    versions = {}
     for name in LIBRARIES:
-        try:
-            found[name] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
-
-
-# The folder name of a machine: CPU model, cores and architecture as a slug.
+        with suppress(importlib.metadata.PackageNotFoundError):
+            versions[name] = importlib.metadata.version(name)
+    return versions
 
 
 def machine_key(facts: Mapping[str, Any]) -> str:
-    """`facts` as in `launch.fingerprint.fingerprint`."""
+    """Name the folder of a machine: CPU model, cores and architecture as a slug."""
     words = f"{facts['cpu']} {facts['cores']} cores {facts['architecture']}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -1,4 +1,6 @@
-"""Facts beside a measurement that tell what the machine did meanwhile."""
+"""This process and the machine below it: counters of what the machine did meanwhile, the cores that
+processes are pinned to, and the addresses that programs are loaded at.
+"""
 
 import functools
 import os
@@ -8,12 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+# -- counters -----------------------------------------------------------------------------------
+
 PROC_STAT = Path("/proc/stat")
 PROC_TASKS = Path("/proc/self/task")
 
 
 def involuntary_switches() -> int:
-    """How often this process lost its core so far; 0 where the platform does not say."""
+    """Count how often this process lost its core so far; 0 where the platform does not say."""
     if sys.platform == "win32":
         return 0
     import resource
@@ -22,8 +26,8 @@ def involuntary_switches() -> int:
 
 
 def times_blocked() -> int:
-    """How often this thread gave up its core to wait for something; 0 where the platform does not
-    say.
+    """Count how often this thread gave up its core to wait for something; 0 where the platform does
+    not say.
     """
     if sys.platform != "linux":
         return 0
@@ -33,18 +37,18 @@ def times_blocked() -> int:
 
 
 def threads_delay_ns() -> int:
-    """How long all threads of this process waited for a core so far; 0 where the platform does not
-    say.
+    """Sum how long all threads of this process waited for a core so far; 0 where the platform does
+    not say.
     """
-    found = 0
+    delay_ns = 0
     for path in PROC_TASKS.glob("*/schedstat"):
         with suppress(OSError, ValueError, IndexError):  # it may have ended meanwhile
-            found += int(path.read_text().split()[1])
-    return found
+            delay_ns += int(path.read_text().split()[1])
+    return delay_ns
 
 
 def ended_children_cpu() -> float:
-    """CPU seconds of all children that have ended and been waited for."""
+    """Return the CPU seconds of all children that have ended and been waited for."""
     if sys.platform == "win32":
         return 0.0
     import resource
@@ -54,7 +58,7 @@ def ended_children_cpu() -> float:
 
 
 def core_ticks(core: int | None) -> tuple[int, int]:
-    """(stolen, all) ticks of a core since boot; zeros where the platform does not say."""
+    """Return (stolen, all) ticks of a core since boot; zeros where the platform does not say."""
     try:
         text = PROC_STAT.read_text()
     except OSError:
@@ -69,13 +73,12 @@ def core_ticks(core: int | None) -> tuple[int, int]:
 
 
 def steal_share(before: tuple[int, int], after: tuple[int, int]) -> float:
-    """Share of the time between two `core_ticks` that the hypervisor took away."""
+    """Return the share of the time between two `core_ticks` that the hypervisor took away."""
     stolen, total = after[0] - before[0], after[1] - before[1]
     return stolen / total if total > 0 else 0.0
 
 
-# Which process sits on which core.
-
+# -- cores --------------------------------------------------------------------------------------
 
 IDLE_SHARE = 0.05
 """A child that computes for less than this share of the busiest one is a helper, such as
@@ -83,7 +86,7 @@ multiprocessing's resource tracker."""
 
 
 def available_cores() -> tuple[int, ...]:
-    """Cores this process may use; empty where the platform cannot pin."""
+    """List the cores this process may use; empty where the platform cannot pin."""
     if not hasattr(os, "sched_getaffinity"):
         return ()
     return tuple(sorted(os.sched_getaffinity(0)))
@@ -99,7 +102,7 @@ def pin(cores: Sequence[int]) -> None:
 
 
 def core_of_rank(cores: Sequence[int], rank: int) -> Sequence[int]:
-    """The same on either side; empty where there is no pinning."""
+    """Choose the core of a rank, the same on either side; empty where there is no pinning."""
     return [cores[rank % len(cores)]] if cores else ()
 
 
@@ -137,25 +140,24 @@ def pin_job(cores: Sequence[int], call: Callable[[], object]) -> list[int]:
 
 
 def on_core_ns(pid: int) -> int:
-    """CPU time of a process's first thread; 0 where it has ended or the system does not say."""
+    """Return the CPU time of a process's first thread; 0: it has ended, or the system is silent."""
     return schedstat(pid)[0]
 
 
 def schedstat(pid: int) -> tuple[int, int]:
-    """Time on a core and time waiting for one (ns) of a process's first thread."""
+    """Return the time on a core and the time waiting for one (ns) of a process's first thread."""
     with suppress(OSError, ValueError), open(f"/proc/{pid}/schedstat", "rb") as file:
         on_core, waiting, _ = file.read().split()
         return int(on_core), int(waiting)
     return 0, 0
 
 
-# Start processes without address space randomisation.
+# -- addresses ----------------------------------------------------------------------------------
 #
-# Both sides of a block then have the interpreter and its libraries at the same addresses, as two
-# copies of one program. At random ones each process is faster or slower for its whole life, by
-# what collides in the branch predictor and the instruction cache. Where data lies is still drawn
-# for each process, by `worker/boot.py`.
-
+# Without address space randomisation both sides of a block have the interpreter and its libraries
+# at the same addresses, as two copies of one program. At random ones each process is faster or
+# slower for its whole life, by what collides in the branch predictor and the instruction cache.
+# Where data lies is still drawn for each process, by `worker/boot.py`.
 
 ADDR_NO_RANDOMIZE = 0x0040000
 ASK = 0xFFFFFFFF
@@ -164,8 +166,10 @@ ASK = 0xFFFFFFFF
 
 @contextmanager
 def fixed_addresses() -> Iterator[None]:
-    """A child inherits it from the thread that makes it, and it counts when a program is loaded;
-    this process stays as it is. Where the system refuses, addresses stay random."""
+    """Start children without address randomisation. A child inherits it from the thread that makes
+    it, and it counts when a program is loaded; this process stays as it is. Where the system
+    refuses, addresses stay random.
+    """
     personality = _personality()
     before = personality(ASK)
     if before < 0 or personality(before | ADDR_NO_RANDOMIZE) < 0:
@@ -179,15 +183,15 @@ def fixed_addresses() -> Iterator[None]:
 
 @functools.cache
 def can_fix_addresses() -> bool:
-    """Not everywhere on Linux: containers may forbid it."""
+    """Try whether addresses can be fixed: even on Linux, containers may forbid it."""
     with fixed_addresses():
-        found = _personality()(ASK)
-    return found >= 0 and bool(found & ADDR_NO_RANDOMIZE)
+        persona = _personality()(ASK)
+    return persona >= 0 and bool(persona & ADDR_NO_RANDOMIZE)
 
 
 @functools.cache
 def _personality() -> Callable[[int], int]:
-    """Linux's system call; elsewhere one that always fails."""
+    """Return Linux's system call; elsewhere one that always fails."""
     if platform.system() != "Linux":
         return lambda _: -1
     import ctypes

@@ -2,11 +2,11 @@
 two sides explain why a test takes longer.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pytest_rlperf.errors import UsageError
 
@@ -82,13 +82,37 @@ class LineProfile:
     """The lines of one function on one side in one process."""
 
     first: int  # line number
-    source: Sequence[str]
+    source: tuple[str, ...]
     lines: Mapping[int, LineCost]
 
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        lines = {int(number): LineCost(*cost) for number, cost in facts["lines"].items()}
-        return cls(facts["first"], tuple(facts["source"]), lines)
+
+Key = tuple[str, str]
+"""A function as the interpreter knows it: its file and its qualified name."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """One function over all profiled slices of one process."""
+
+    key: Key
+    calls: int
+    typical_ns: float  # a call of the benchmark, by the median slice
+    mean_ns: float
+    compiled: bool
+    natives: Mapping[str, Callee]
+    callees: tuple[tuple[Key, Callee], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesProfile:
+    """What the watches of one process saw of its slices, named as the interpreter names it."""
+
+    functions: tuple[FunctionRecord, ...] = ()
+    calls: int = 0  # of the benchmark, in the slices whose functions were counted
+    computing: float = 1.0
+    stacks: tuple[tuple[tuple[Key, ...], float], ...] = ()  # with their ns a call, sampled
+    operators: Mapping[str, OperatorCost] = field(default_factory=dict)
+    lines: LineProfile | None = None  # None: the function whose lines are wanted never ran
 
 
 @dataclass(frozen=True, slots=True)

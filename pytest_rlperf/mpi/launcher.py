@@ -211,7 +211,7 @@ def _srun(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
 
 
 def _template(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
-    """Fill the user's template: `{command}` is one word; without it the command comes last."""
+    """Fill the user's template, where `{command}` is one word; without it the command is last."""
     values = {"{nprocs}": str(nprocs)}
     for name in ("hostfile", "interface"):
         value = getattr(launcher, name)

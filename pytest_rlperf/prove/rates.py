@@ -1,4 +1,7 @@
-"""From verdicts on known changes to rates: how often the gate is wrong, and how often it sees."""
+"""The verdicts of `--rlperf-prove` in the cache folder: a file for each project, a line each.
+
+From verdicts on known changes to rates: how often the gate is wrong, and how often it sees.
+"""
 
 import json
 import math
@@ -55,7 +58,7 @@ def expectation(injected: float, threshold: float) -> Expectation:
 
 
 def by_case(trials: Iterable[Trial]) -> tuple[Figures, ...]:
-    """By change and threshold, the smallest change first."""
+    """Count verdicts by change and threshold, the smallest change first."""
     groups = _grouped(trials, lambda trial: (trial.injected, trial.threshold))
     return tuple(_figures(groups[key]) for key in sorted(groups))
 
@@ -70,7 +73,7 @@ def false_alarms(trials: Iterable[Trial]) -> tuple[Trial, ...]:
 
 
 def missed(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """What should be called every time and was not."""
+    """Pick what should be called every time and was not."""
     return tuple(
         t
         for t in trials
@@ -107,8 +110,7 @@ def _covers(trial: Trial) -> bool:
     return trial.interval.low <= trial.injected <= trial.interval.high
 
 
-# The verdicts of `--rlperf-prove` in the cache folder: a file for each project, a line each.
-
+# -- the file -----------------------------------------------------------------------------------
 
 SCHEMA = 1
 """Of a line. 1: first version."""
@@ -125,7 +127,7 @@ ANEW = "delete it to begin anew"
 
 
 def proof_file(cache: Path, root: Path) -> Path:
-    """Of the project with this root."""
+    """Name the file of the project with this root."""
     return cache / "proofs" / f"{digest(str(root))}.jsonl"
 
 

@@ -38,14 +38,14 @@ def render_proof_summary(proof: Proof) -> str:
 
 
 def render_proof(proof: Proof) -> list[str]:
-    """The table, what stands out in it, and what it rests on."""
-    told = [*_alarms(proof.false_alarms), *_missed(proof.missed), *_uncounted(proof)]
+    """Write the table, what stands out in it, and what it rests on."""
+    striking = [*_alarms(proof.false_alarms), *_missed(proof.missed), *_uncounted(proof)]
     table = render_proof_table(proof)
-    return [*table, *([""] if table else []), *told, *_basis(proof)]
+    return [*table, *([""] if table else []), *striking, *_basis(proof)]
 
 
 def render_proof_table(proof: Proof) -> list[str]:
-    """One line a change and threshold; nothing where there is no verdict."""
+    """Write one line a change and threshold; nothing where there is no verdict."""
     if not proof.cases:
         return []
     head = [
@@ -63,29 +63,29 @@ def render_proof_table(proof: Proof) -> list[str]:
     return aligned([head, *map(_row, proof.cases)])
 
 
-def _row(found: Figures) -> list[str]:
+def _row(figures: Figures) -> list[str]:
     return [
-        render_change(found.injected),
-        format_percent(found.threshold),
-        str(found.n),
-        _rate(found.slower),
-        str(found.faster or ""),
-        str(found.inconclusive),
-        _rate(found.covered),
-        _spread(found),
-        f"{found.mean_seconds:.1f}",
-        EXPECTED[expectation(found.injected, found.threshold)],
+        render_change(figures.injected),
+        format_percent(figures.threshold),
+        str(figures.n),
+        _rate(figures.slower),
+        str(figures.faster or ""),
+        str(figures.inconclusive),
+        _rate(figures.covered),
+        _spread(figures),
+        f"{figures.mean_seconds:.1f}",
+        EXPECTED[expectation(figures.injected, figures.threshold)],
     ]
 
 
 def _rate(rate: Rate) -> str:
-    """ "2 of 100 (0.243 to 7.04 %)"."""
+    """Write "2 of 100 (0.243 to 7.04 %)"."""
     return f"{rate.hits} of {rate.n} ({100 * rate.low:.3g} to {100 * rate.high:.3g} %)"
 
 
-def _spread(found: Figures) -> str:
-    sd = "" if found.sd_change is None else f" ± {100 * found.sd_change:.2f}"
-    return f"{100 * found.mean_change:+.2f}{sd} %"
+def _spread(figures: Figures) -> str:
+    sd = "" if figures.sd_change is None else f" ± {100 * figures.sd_change:.2f}"
+    return f"{100 * figures.mean_change:+.2f}{sd} %"
 
 
 def _alarms(trials: Sequence[Trial]) -> Iterator[str]:
@@ -116,7 +116,7 @@ def _uncounted(proof: Proof) -> Iterator[str]:
 
 
 def _basis(proof: Proof) -> Iterator[str]:
-    expected = {expectation(found.injected, found.threshold) for found in proof.cases}
+    expected = {expectation(figures.injected, figures.threshold) for figures in proof.cases}
     if Expectation.AT_LIMIT in expected:
         yield AT_LIMIT
     yield f"verdicts: {', '.join(map(_goal, proof.goals))}; {_what_next(proof.goals)}"
@@ -141,43 +141,43 @@ def _what_next(goals: Sequence[Goal]) -> str:
 
 
 def proof_as_dict(proof: Proof) -> dict[str, Any]:
-    """The section of the result; shares and changes are fractions."""
+    """Write the section of the result; shares and changes are fractions."""
     return {
-        "cases": [_figures(found) for found in proof.cases],
-        "tests": {n: [_figures(f) for f in found] for n, found in proof.tests.items()},
+        "cases": [_figures_as_dict(figures) for figures in proof.cases],
+        "tests": {n: [_figures_as_dict(f) for f in cases] for n, cases in proof.tests.items()},
         "goals": [
             {"injected": goal.injected, "done": goal.done, "wanted": goal.wanted}
             for goal in proof.goals
         ],
-        "false_alarms": [_trial(trial) for trial in proof.false_alarms],
-        "missed": [_trial(trial) for trial in proof.missed],
+        "false_alarms": [_trial_as_dict(trial) for trial in proof.false_alarms],
+        "missed": [_trial_as_dict(trial) for trial in proof.missed],
         "uncounted": dict(proof.uncounted),
         "added": proof.added,
         "left_out": proof.left_out,
     }
 
 
-def _figures(found: Figures) -> dict[str, Any]:
+def _figures_as_dict(figures: Figures) -> dict[str, Any]:
     return {
-        "injected": found.injected,
-        "threshold": found.threshold,
-        "expected": expectation(found.injected, found.threshold).value,
-        "n": found.n,
-        "slower": found.slower.hits,
-        "slower_low": found.slower.low,
-        "slower_high": found.slower.high,
-        "faster": found.faster,
-        "inconclusive": found.inconclusive,
-        "covered": found.covered.hits,
-        "covered_low": found.covered.low,
-        "covered_high": found.covered.high,
-        "mean_change": found.mean_change,
-        "sd_change": found.sd_change,
-        "mean_seconds": found.mean_seconds,
+        "injected": figures.injected,
+        "threshold": figures.threshold,
+        "expected": expectation(figures.injected, figures.threshold).value,
+        "n": figures.n,
+        "slower": figures.slower.hits,
+        "slower_low": figures.slower.low,
+        "slower_high": figures.slower.high,
+        "faster": figures.faster,
+        "inconclusive": figures.inconclusive,
+        "covered": figures.covered.hits,
+        "covered_low": figures.covered.low,
+        "covered_high": figures.covered.high,
+        "mean_change": figures.mean_change,
+        "sd_change": figures.sd_change,
+        "mean_seconds": figures.mean_seconds,
     }
 
 
-def _trial(trial: Trial) -> dict[str, Any]:
+def _trial_as_dict(trial: Trial) -> dict[str, Any]:
     return {
         "nodeid": trial.nodeid,
         "injected": trial.injected,

@@ -1,19 +1,24 @@
-"""Plays rounds: each is a run of the gate in which the working tree is compared with itself."""
+"""Rounds of `--rlperf-prove`: each is a run of the gate that compares the working tree with itself.
+
+Which change is played next, how often each shall be, and which verdicts count are said first.
+"""
 
 import datetime
 import random
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
-from pytest_rlperf.gate.partners import Partner
+from pytest_rlperf.gate.partners import Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.model.metric import COMPARED
 from pytest_rlperf.model.result import Goal, Progress, Proof, TestResult, Trial
-from pytest_rlperf.prove import cases
-from pytest_rlperf.prove.cases import VerdictKind, counting, is_verdict
 from pytest_rlperf.prove.rates import append, by_case, by_test, false_alarms, missed
 from pytest_rlperf.prove.report import render_change
 from pytest_rlperf.trees.git import WorkingState
@@ -21,10 +26,99 @@ from pytest_rlperf.wire import BASE, HEAD
 from pytest_rlperf.workers.blocks import Blocks
 from pytest_rlperf.workers.pair import SEED_MAX, Stage
 
+# -- which change is played next, and how often ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A change of known size."""
+
+    injected: float
+    wanted: int  # verdicts on it, over all tests
+
+
+CASES = (Case(0.0, 300), Case(0.10, 100), Case(0.05, 100))
+"""Without an alarm, 300 verdicts bound the true rate at 1 % (the rule of three: at 3/n), which is
+what the gate promises a build; 100 bound what is missed at 3 %.
+"""
+
+
+def goals(cases: Sequence[Case], trials: Sequence[Trial]) -> tuple[Goal, ...]:
+    done = Counter(trial.injected for trial in trials)
+    return tuple(Goal(case.injected, done[case.injected], case.wanted) for case in cases)
+
+
+def next_goal(goals: Sequence[Goal]) -> Goal | None:
+    """Pick the one with the smallest share of its verdicts; None when each has all of them."""
+    still_open = [goal for goal in goals if goal.done < goal.wanted]
+    return min(still_open, key=lambda goal: goal.done / goal.wanted, default=None)
+
+
+def expected_s(goal: Goal, trials: Sequence[Trial], tests: int) -> float:
+    """Guess what a round takes, by earlier ones of the same change, else of others; 0: unknown."""
+    same = [trial.seconds for trial in trials if trial.injected == goal.injected]
+    known = same or [trial.seconds for trial in trials]
+    return tests * fmean(known) if known else 0.0
+
+
+# -- which verdicts count -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class VerdictKind:
+    """All that two verdicts on a test must share to be counted together. The code under test is not
+    in it: a side that is compared with itself is right about any code.
+    """
+
+    source_hash: str
+    threshold: float
+    facts: Mapping[str, Any]
+
+    def holds(self, trial: Trial) -> bool:
+        return (trial.source_hash, trial.threshold, trial.facts) == (
+            self.source_hash,
+            self.threshold,
+            self.facts,
+        )
+
+
+def kinds_of(
+    benchmarks: Sequence[Benchmark], partner: Partner, fingerprint: Mapping[str, Any]
+) -> dict[str, VerdictKind]:
+    return {
+        b.nodeid: VerdictKind(
+            b.source_hash,
+            gate_of(partner, b.nodeid, b.spec, len(benchmarks)).threshold,
+            _facts(fingerprint, b.spec.threads),
+        )
+        for b in benchmarks
+    }
+
+
+def _facts(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+    return {
+        **comparable(fingerprint, threads),
+        "pinned": bool(fingerprint["pinned_to"]),
+        "pytest-rlperf": fingerprint["libraries"].get("pytest-rlperf"),
+    }
+
+
+def counting(trials: Sequence[Trial], kinds: Mapping[str, VerdictKind]) -> list[Trial]:
+    """Pick the verdicts of earlier sessions that are of the kind of this one."""
+    return [t for t in trials if t.nodeid in kinds and kinds[t.nodeid].holds(t)]
+
+
+def is_verdict(test: TestResult) -> bool:
+    """Tell a verdict from a test that failed, or for which there was no time at all."""
+    return test.verdict.outcome in COMPARED and test.verdict.interval is not None
+
+
+# -- playing ------------------------------------------------------------------------------------
+
 
 @dataclass(frozen=True, slots=True)
 class Subject:
-    """What the gate is proved on."""
+    """The tests that the gate is proved on."""
 
     benchmarks: tuple[Benchmark, ...]
     kinds: Mapping[str, VerdictKind]  # by test
@@ -59,16 +153,16 @@ class ProofRounds:
         self._rng = random.Random(stage.seed)
         self._results: dict[str, TestResult] = {}
         self._number = self._added = 0
-        self._told_at_s = 0.0
+        self._kept_at_s = 0.0
 
     def play(self) -> None:
-        """Until the time is over or enough is known; every verdict is on disk at once."""
-        while (goal := cases.next_goal(self._goals())) and self._benchmarks() and self._fits(goal):
+        """Play until the time is over or enough is known; every verdict is on disk at once."""
+        while (goal := next_goal(self._goals())) and self._benchmarks() and self._fits(goal):
             self._number += 1
             self._play(goal)
 
     def results(self) -> list[TestResult]:
-        """The last of each test."""
+        """Return the last result of each test."""
         return list(self._results.values())
 
     def proof(self) -> Proof:
@@ -85,23 +179,23 @@ class ProofRounds:
         )
 
     def _goals(self) -> tuple[Goal, ...]:
-        return cases.goals(cases.CASES, self._trials)
+        return goals(CASES, self._trials)
 
     def _benchmarks(self) -> list[Benchmark]:
-        """Without those that cannot be judged: they would not do better in the next round."""
-        out = {n for n, test in self._results.items() if test.verdict.outcome not in COMPARED}
-        return [b for b in self._subject.benchmarks if b.nodeid not in out]
+        """Leave out those that cannot be judged: they would not do better in the next round."""
+        unfit = {n for n, test in self._results.items() if test.verdict.outcome not in COMPARED}
+        return [b for b in self._subject.benchmarks if b.nodeid not in unfit]
 
     def _fits(self, goal: Goal) -> bool:
-        """Whether a round should end before the time does. The first one is played in any case:
-        a run that adds nothing would never come further.
+        """Tell whether a round should end before the time does. The first one is played in any
+        case: a run that adds nothing would never come further.
         """
-        needed_s = cases.expected_s(goal, self._trials, len(self._benchmarks()))
+        needed_s = expected_s(goal, self._trials, len(self._benchmarks()))
         return self._number == 0 or self._budget.left_s() > needed_s
 
     def _play(self, goal: Goal) -> None:
         label = f"round {self._number}, {render_change(goal.injected)}"
-        self._told_at_s = self._budget.elapsed_s()
+        self._kept_at_s = self._budget.elapsed_s()
         stage = against_itself(self._stage, goal.injected, self._rng.randrange(SEED_MAX))
         campaign = Campaign(
             self._benchmarks(),
@@ -119,8 +213,8 @@ class ProofRounds:
 
     def _keep(self, goal: Goal, tests: Sequence[TestResult]) -> None:
         now_s = self._budget.elapsed_s()
-        seconds = (now_s - self._told_at_s) / len(tests)
-        self._told_at_s = now_s
+        seconds = (now_s - self._kept_at_s) / len(tests)
+        self._kept_at_s = now_s
         new = [self._trial(goal, test, seconds) for test in tests if is_verdict(test)]
         if new:
             append(self._file, new)
@@ -153,13 +247,13 @@ class ProofRounds:
 
 
 def against_itself(stage: Stage, slowdown: float, seed: int) -> Stage:
-    """Both sides are head's tree; head is made slower."""
+    """Make both sides head's tree, and head slower."""
     head = stage.sides[HEAD]
     sides = (replace(head, slowdown=slowdown), replace(head, side=BASE))
     return replace(stage, sides=sides, seed=seed)
 
 
 def _is_uncounted(test: TestResult) -> bool:
-    """Failures and skips are reported as such."""
+    """Pick what is told as uncounted; failures and skips are reported as such."""
     compared = test.verdict.outcome in COMPARED
     return not compared and test.failure is None and test.skipped is None

@@ -1,4 +1,4 @@
-"""What `--rlperf-prove` makes of a pytest session: rounds instead of one run, rates as result."""
+"""A pytest session with `--rlperf-prove`: rounds instead of one run, rates as result."""
 
 import os
 import time
@@ -20,10 +20,9 @@ from pytest_rlperf.model.metric import Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.options import Settings
-from pytest_rlperf.prove.cases import kinds_of
 from pytest_rlperf.prove.rates import proof_file, read
 from pytest_rlperf.prove.report import FALSE_ALARM, render_proof, render_proof_summary
-from pytest_rlperf.prove.rounds import ProofRounds, Subject
+from pytest_rlperf.prove.rounds import ProofRounds, Subject, kinds_of
 from pytest_rlperf.report.terminal import ProgressLine, render_header
 from pytest_rlperf.trees.cache import cache_folder
 from pytest_rlperf.trees.git import working_state
@@ -72,8 +71,8 @@ class ProofSession(MeasuringSession):
                 report_tests(session, self._run, strict=False)
 
     def _without_ranks(self, every: Sequence[Benchmark]) -> tuple[Benchmark, ...]:
-        """A rank that is made slower makes the others spin, and how long is not known beforehand:
-        the slowdown of an MPI test would not be the one that was asked for.
+        """Leave MPI tests out: a rank that is made slower makes the others spin, and how long is
+        not known beforehand, so the slowdown would not be the one that was asked for.
         """
         plain = tuple(b for b in every if b.size is None)
         if every and not plain:
@@ -110,13 +109,13 @@ class ProofSession(MeasuringSession):
         for notice in (*self._notices, *self._published.notices):
             terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
         if run.interrupted:
-            said = "rlperf: interrupted; the verdicts until then are kept."
-            terminalreporter.write_line(said, yellow=True, bold=True)
+            notice = "rlperf: interrupted; the verdicts until then are kept."
+            terminalreporter.write_line(notice, yellow=True, bold=True)
 
 
 def unjudged(test: TestResult) -> TestResult:
-    """A test that was compared with itself: its time is that of the side that nobody slowed, and
-    nothing is said of its speed.
+    """Show a test that was compared with itself: its time is that of the side that nobody slowed,
+    and nothing is said of its speed.
     """
     if test.failure is not None or test.skipped is not None:
         return test

@@ -52,8 +52,8 @@ class SlowedClock:
         judged: Judged = own_time,
         apart_ns: float = 0.0,
     ) -> None:
-        """`judged` is the time that the share is of; `apart_ns` of every slice are not the
-        measured function's, and not made longer.
+        """Slow `clock` by a share of the time that `judged` says; `apart_ns` of every slice are not
+        the measured function's, and not made longer.
         """
         self._clock = clock
         self._share = share
@@ -66,14 +66,14 @@ class SlowedClock:
         self._clock.start()
 
     def stop(self) -> Elapsed:
-        taken = self._clock.stop()
-        judged_ns = self._judged(taken)
-        computed_ns = min(taken.cpu_ns, judged_ns)
+        elapsed = self._clock.stop()
+        judged_ns = self._judged(elapsed)
+        computed_ns = min(elapsed.cpu_ns, judged_ns)
         waited_ns = judged_ns - computed_ns
         slowed_ns = max(0.0, computed_ns - self._apart_ns)
         computing = self._computing.pay(self._share * slowed_ns, self._clock)
         waiting = self._waiting.pay(self._share * waited_ns, self._clock)
-        return summed((taken, computing, waiting))
+        return summed((elapsed, computing, waiting))
 
 
 class _Debt:

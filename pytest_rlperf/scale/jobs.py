@@ -1,4 +1,8 @@
-"""Measured MPI jobs, the terms that explain their time, and what these say of more nodes."""
+"""Measured MPI jobs, the terms that explain their time, and what these say of more nodes.
+
+A job is read from the JSON of one training, or is an MPI test in a result of `--rlperf-json` that
+counts its synchronisations and bytes (`work=`).
+"""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -13,8 +17,8 @@ from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.report.result_file import read_result
 
 
-class Part(StrEnum):
-    """Where the time of a job goes."""
+class TimePart(StrEnum):
+    """The parts that the time of a job is made of."""
 
     COMPUTING = "computing"
     WAITING = "waiting"  # for the slowest rank
@@ -22,11 +26,11 @@ class Part(StrEnum):
     BANDWIDTH = "bandwidth"  # time that grows with the bytes
 
 
-LOSSES = (Part.WAITING, Part.LATENCY, Part.BANDWIDTH)
+LOSSES = (TimePart.WAITING, TimePart.LATENCY, TimePart.BANDWIDTH)
 
 
 class Collective(StrEnum):
-    """How all ranks get what each of them has to say."""
+    """The way in which all ranks get what each of them has to say."""
 
     ALLGATHERV = "allgatherv"  # all of it: its sizes first, then itself, by recursive doubling
     RING = "ring"  # all of it: its sizes first, then itself from neighbour to neighbour
@@ -60,7 +64,7 @@ class MeasuredJob:
         return self.steps_of_rank / self.syncs
 
     @property
-    def sent_a_sync(self) -> float:
+    def sent_per_sync(self) -> float:
         """Bytes of one rank, to all others; for a job that exchanged."""
         return self.bytes_sent / self.ranks / self.syncs
 
@@ -92,7 +96,7 @@ class Network:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """All that the time of a job is made of."""
+    """The terms that the time of a job is made of."""
 
     step_s: float  # computing a step on one rank
     waiting: float  # share of computing, for the slower of two ranks
@@ -100,14 +104,16 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
+class FittedTerm:
+    """A term with its interval."""
+
     value: float
     low: float | None = None  # of the 95 % interval; None: too few jobs for one
     high: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
+class CheckedJob:
     """The model beside a job that was measured."""
 
     job: MeasuredJob
@@ -117,23 +123,25 @@ class Checked:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """Computing and latency by workload: packing its table is part of the latter."""
+    """The terms of all jobs, computing and latency by workload: packing its table is part of the
+    latter.
+    """
 
     collective: Collective
-    step_s: Mapping[str, Fitted]
-    latency_s: Mapping[str, Fitted]
-    byte_s: Fitted
-    waiting: Fitted
-    jobs: tuple[Checked, ...]
+    step_s: Mapping[str, FittedTerm]
+    latency_s: Mapping[str, FittedTerm]
+    byte_s: FittedTerm
+    waiting: FittedTerm
+    jobs: tuple[CheckedJob, ...]
 
     def network(self, workload: str) -> Network:
-        """As the jobs had it: what they overlapped is not seen, and so not counted."""
+        """Return the network as the jobs had it: what they overlapped is not seen, nor counted."""
         return Network(self.latency_s[workload].value, self.byte_s.value)
 
     def terms(self, workload: str, *networks: Network) -> Terms:
-        """With the fitted network, or with others."""
-        found = networks or (self.network(workload),)
-        return Terms(self.step_s[workload].value, self.waiting.value, found)
+        """Return the terms of a workload, with the fitted network or with others."""
+        chosen = networks or (self.network(workload),)
+        return Terms(self.step_s[workload].value, self.waiting.value, chosen)
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +169,9 @@ class ProjectedPoint:
     steps: float  # of the whole job
     seconds: float
     efficiency: float
-    parts: Mapping[Part, float]  # seconds; empty where it was measured, which does not tell them
+    parts: Mapping[
+        TimePart, float
+    ]  # seconds; empty where it was measured, which does not tell them
 
     @property
     def modelled(self) -> bool:
@@ -172,7 +182,7 @@ class ProjectedPoint:
         return self.nodes * self.efficiency
 
     @property
-    def limit(self) -> Part | None:
+    def limit(self) -> TimePart | None:
         """The part that costs most efficiency; None where none does, or it is not known."""
         lost = {part: self.parts.get(part, 0.0) for part in LOSSES}
         worst = max(lost, key=lambda part: lost[part])
@@ -180,8 +190,8 @@ class ProjectedPoint:
 
 
 @dataclass(frozen=True, slots=True)
-class Ahead:
-    """What is modelled of a number of nodes with one set of terms."""
+class Forecast:
+    """A model of so many nodes with one set of terms."""
 
     point: ProjectedPoint
     period: int | None  # the shortest at which the target holds; None: no target, or none does
@@ -189,14 +199,18 @@ class Ahead:
 
 @dataclass(frozen=True, slots=True)
 class ProjectedRow:
+    """The forecasts for one number of nodes."""
+
     nodes: int
-    expected: Ahead
-    at_least: Ahead | None  # the fitted exchange on top of a stated network; None: none is stated
+    expected: Forecast
+    at_least: (
+        Forecast | None
+    )  # the fitted exchange on top of a stated network; None: none is stated
 
 
 @dataclass(frozen=True, slots=True)
 class Projection:
-    """Of one workload."""
+    """The jobs of one workload, measured and modelled."""
 
     workload: str
     plan: ScalePlan
@@ -205,11 +219,7 @@ class Projection:
     target: float | None  # efficiency that is to hold
 
 
-# Reads what MPI jobs say of themselves, or tells in one sentence why a file holds no such job.
-#
-# A job is the JSON of one training, or an MPI test in a result of `--rlperf-json` that counts its
-# synchronisations and bytes (`work=`).
-
+# -- the JSON of trainings ----------------------------------------------------------------------
 
 WORKLOAD = ("env", "agent", "compression")
 """Jobs that agree in these compute and pack alike."""
@@ -234,9 +244,10 @@ and ends with one has more than its steps say."""
 
 
 def read_jobs(path: Path) -> list[MeasuredJob]:
+    """Read what MPI jobs say of themselves, or say in one sentence why a file holds no such job."""
     content = read_json(path, ANEW)
     if isinstance(content, dict) and "schema" in content:
-        return _of_result(path)
+        return _jobs_of_result(path)
     if not isinstance(content, dict) or "ranks" not in content:
         refuse(path, "tells of no MPI job", ANEW)
     check_shape(path, _damages(content), ANEW)
@@ -274,8 +285,8 @@ def _checked(path: Path, job: MeasuredJob, period: float | None) -> MeasuredJob:
 
 def _period_contradiction(job: MeasuredJob, period: float) -> str | None:
     share, count = ONE_MORE
-    said = job.steps_of_rank / period
-    if abs(job.syncs - said) <= share * said + count:
+    expected = job.steps_of_rank / period
+    if abs(job.syncs - expected) <= share * expected + count:
         return None
     return (
         f"synchronised {job.syncs} times in {job.steps_of_rank:.0f} steps of a rank, "
@@ -290,26 +301,26 @@ WORK: Shape = dict.fromkeys(("syncs", "bytes_sent"), NUMBER)
 """Of a test; its work is summed over the ranks."""
 
 
-def _of_result(path: Path) -> list[MeasuredJob]:
-    found = [(test, _time_ns(test)) for test in read_result(path)["tests"] if _counted(test)]
-    jobs = [_from_test(test, time_ns / 1e9) for test, time_ns in found if time_ns is not None]
+def _jobs_of_result(path: Path) -> list[MeasuredJob]:
+    timed = [(test, _time_ns(test)) for test in read_result(path)["tests"] if _is_counted(test)]
+    jobs = [_job_of_test(test, time_ns / 1e9) for test, time_ns in timed if time_ns is not None]
     if not jobs:
         what = "holds no MPI test that declares steps, and syncs and bytes_sent as work"
         refuse(path, what, "name the JSON of trainings over MPI, or declare them in the test")
     return [_checked(path, job, None) for job in jobs]
 
 
-def _counted(test: Mapping[str, Any]) -> bool:
-    """Others may be in the same result, and have nothing to say."""
-    told = [*misfits(test.get("ranks"), RANKS, ""), *misfits(test.get("work"), WORK, "")]
-    return not told and bool(test["ranks"]["communication"]) and bool(test.get("steps"))
+def _is_counted(test: Mapping[str, Any]) -> bool:
+    """Tell such tests from others in the same result, which have nothing to say."""
+    missing = [*misfits(test.get("ranks"), RANKS, ""), *misfits(test.get("work"), WORK, "")]
+    return not missing and bool(test["ranks"]["communication"]) and bool(test.get("steps"))
 
 
 def _time_ns(test: Mapping[str, Any]) -> float | None:
     return next((m["value"] for m in test["metrics"] if m["name"] == "time"), None)
 
 
-def _from_test(test: Mapping[str, Any], seconds: float) -> MeasuredJob:
+def _job_of_test(test: Mapping[str, Any], seconds: float) -> MeasuredJob:
     ranks = test["ranks"]["nprocs"]
     return MeasuredJob(
         name=test["nodeid"],

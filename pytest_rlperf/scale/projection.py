@@ -1,4 +1,10 @@
-"""What the terms of measured jobs say of more nodes, one rank each."""
+"""The model: what the terms of measured jobs say of more nodes, one rank each.
+
+An exchange between p ranks costs messages and bytes that follow one another. The usual algorithms
+are as Thakur, Rabenseifner and Gropp give them (Int. J. High Performance Computing Applications 19,
+2005): a time is `messages` latencies, and `volumes` times what one rank has to say, divided by the
+bandwidth.
+"""
 
 import math
 import statistics
@@ -7,17 +13,17 @@ from collections.abc import Sequence
 from statistics import NormalDist
 
 from pytest_rlperf.scale.jobs import (
-    Ahead,
     Collective,
     Fit,
+    Forecast,
     MeasuredJob,
     Network,
-    Part,
     ProjectedPoint,
     ProjectedRow,
     Projection,
     ScalePlan,
     Terms,
+    TimePart,
 )
 
 ALIKE = 1.02
@@ -25,57 +31,57 @@ ALIKE = 1.02
 early."""
 
 
-def parts_of(
+def seconds_by_part(
     terms: Terms,
     collective: Collective,
     ranks: int,
     steps_of_rank: float,
     syncs: float,
     bytes_a_sync: float,
-) -> dict[Part, float]:
-    """Seconds of a job, by where they go."""
+) -> dict[TimePart, float]:
+    """Split the seconds of a job by where they go."""
     computing = steps_of_rank * terms.step_s
     parts = {
-        Part.COMPUTING: computing,
-        Part.WAITING: computing * terms.waiting * slowest_of(ranks),
-        Part.LATENCY: 0.0,
-        Part.BANDWIDTH: 0.0,
+        TimePart.COMPUTING: computing,
+        TimePart.WAITING: computing * terms.waiting * lag_of_slowest(ranks),
+        TimePart.LATENCY: 0.0,
+        TimePart.BANDWIDTH: 0.0,
     }
     for network in terms.networks:
         latency_s = syncs * network.latency_s * messages(collective, ranks)
         bytes_s = syncs * network.byte_s * bytes_a_sync * volumes(collective, ranks)
-        left = _left(latency_s + bytes_s, network.overlap * computing)
-        parts[Part.LATENCY] += left * latency_s
-        parts[Part.BANDWIDTH] += left * bytes_s
+        waited_for = _share_waited_for(latency_s + bytes_s, network.overlap * computing)
+        parts[TimePart.LATENCY] += waited_for * latency_s
+        parts[TimePart.BANDWIDTH] += waited_for * bytes_s
     return parts
 
 
-def _left(exchange_s: float, hidden_s: float) -> float:
-    """The share of an exchange that has to be waited for."""
+def _share_waited_for(exchange_s: float, hidden_s: float) -> float:
+    """Return the share of an exchange that is not hidden."""
     return max(0.0, 1 - hidden_s / exchange_s) if exchange_s > 0 else 0.0
 
 
 def modelled(terms: Terms, plan: ScalePlan, nodes: int) -> ProjectedPoint:
-    """Even a job that is shorter than a period brings its ranks together once."""
+    """Model a job; even one that is shorter than a period brings its ranks together once."""
     steps = plan.steps_of_rank(nodes)
     syncs = max(1.0, steps / plan.period)
     sent = bytes_at(min(steps, plan.period), plan.sent)
-    parts = parts_of(terms, plan.collective, nodes, steps, syncs, sent)
+    parts = seconds_by_part(terms, plan.collective, nodes, steps, syncs, sent)
     seconds = math.fsum(parts.values())
-    return ProjectedPoint(nodes, nodes * steps, seconds, parts[Part.COMPUTING] / seconds, parts)
+    return ProjectedPoint(nodes, nodes * steps, seconds, parts[TimePart.COMPUTING] / seconds, parts)
 
 
 def shortest_period(terms: Terms, plan: ScalePlan, nodes: int, target: float) -> int | None:
-    """At which the efficiency holds; a longer one never lowers it. None: not even with one
-    synchronisation at the end.
+    """Find the shortest period at which the efficiency holds; a longer one never lowers it. None:
+    it does not even hold with one synchronisation at the end.
     """
     periods = range(1, max(1, int(plan.steps_of_rank(nodes))) + 1)
 
     def holds(period: int) -> bool:
         return modelled(terms, plan.every(period), nodes).efficiency >= target
 
-    found = bisect_left(periods, True, key=holds)
-    return periods[found] if found < len(periods) else None
+    first = bisect_left(periods, True, key=holds)
+    return periods[first] if first < len(periods) else None
 
 
 def project(
@@ -86,16 +92,18 @@ def project(
     stated: Network | None,
     target: float | None,
 ) -> Projection:
-    def ahead(count: int, *networks: Network) -> Ahead:
+    """Put the measured jobs of a workload beside what its terms say of more nodes."""
+
+    def forecast(count: int, *networks: Network) -> Forecast:
         terms = fit.terms(workload, *networks)
         held = None if target is None else shortest_period(terms, plan, count, target)
-        return Ahead(modelled(terms, plan, count), held)
+        return Forecast(modelled(terms, plan, count), held)
 
     def row(count: int) -> ProjectedRow:
         if stated is None:
-            return ProjectedRow(count, ahead(count), None)
-        on_top = ahead(count, stated, fit.network(workload))
-        return ProjectedRow(count, ahead(count, stated), on_top)
+            return ProjectedRow(count, forecast(count), None)
+        on_top = forecast(count, stated, fit.network(workload))
+        return ProjectedRow(count, forecast(count, stated), on_top)
 
     jobs = [each.job for each in fit.jobs if each.job.workload == workload]
     measured = _measured(jobs, plan.period, fit.step_s[workload].value)
@@ -121,7 +129,7 @@ def alike(one: float, other: float) -> bool:
 def sent_by_period(
     jobs: Sequence[MeasuredJob], collective: Collective
 ) -> tuple[tuple[float, float], ...]:
-    """What a rank had to say in each measured period, of jobs that exchanged.
+    """List what a rank had to say in each measured period, of jobs that exchanged.
 
     A longer period changes no more of the table than its parts do: where the figures say otherwise,
     the shorter one counts as having sent as much for each step as the longer.
@@ -135,7 +143,7 @@ def sent_by_period(
     known = [
         (
             statistics.fmean(job.period for job in group),
-            statistics.fmean(said_a_sync(job, collective) for job in group),
+            statistics.fmean(payload_per_sync(job, collective) for job in group),
         )
         for group in groups
     ]
@@ -152,26 +160,27 @@ def messages(collective: Collective, ranks: int) -> int:
 
 
 def volumes(collective: Collective, ranks: int) -> float:
-    """What a rank has to say goes to every other; of a sum it sends and gets parts."""
+    """Count how often what a rank has to say is sent: to every other; of a sum, in parts."""
     if collective is Collective.ALLREDUCE:
         return 2 * (ranks - 1) / ranks
     return ranks - 1.0
 
 
-def said_a_sync(job: MeasuredJob, collective: Collective) -> float:
-    """Bytes that one rank has to say in a synchronisation, however many it says them to."""
-    return job.sent_a_sync / volumes(collective, job.ranks) if job.exchanged else 0.0
+def payload_per_sync(job: MeasuredJob, collective: Collective) -> float:
+    """Return the bytes that a rank has to say in a synchronisation, to however many others."""
+    return job.sent_per_sync / volumes(collective, job.ranks) if job.exchanged else 0.0
 
 
-def slowest_of(ranks: int) -> float:
-    """How far the slowest of so many ranks lies behind the mean, 1 for two of them: the expected
-    largest of normal values (Blom, Statistical Estimates and Transformed Beta-Variables, 1958).
+def lag_of_slowest(ranks: int) -> float:
+    """Return how far the slowest of so many ranks lies behind the mean, 1 for two of them: the
+    expected largest of normal values (Blom, Statistical Estimates and Transformed Beta-Variables,
+    1958).
     """
     return _largest(ranks) / _largest(2)
 
 
 def bytes_at(period: float, sent: tuple[tuple[float, float], ...]) -> float:
-    """What a rank has to say after so many steps; `sent` is not empty, shortest period first.
+    """Estimate what a rank has to say after so many steps; `sent` is not empty, shortest first.
 
     Between two measured periods it follows the power law through both. Outside, it is the most that
     changes of a table can come to: as much as in a shorter period that was not measured, and in

@@ -1,22 +1,29 @@
-"""`rlperf scale` as text: the terms, the jobs beside them, and what they say of more nodes."""
+"""`rlperf scale` as text, as data and as a figure.
 
+All three show the terms, the jobs beside them, and what they say of more nodes.
+"""
+
+import io
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_rlperf.model.quantity import format_percent, format_time
 from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.report.text import Rows, aligned
 from pytest_rlperf.scale.jobs import (
-    Ahead,
-    Checked,
+    CheckedJob,
     Fit,
-    Fitted,
+    FittedTerm,
+    Forecast,
     Network,
     ProjectedPoint,
     ProjectedRow,
     Projection,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 MEASURED, MODELLED = "measured", "modelled"
 NONE = "none"
@@ -47,12 +54,12 @@ def _terms(fit: Fit) -> Iterator[list[str]]:
         yield [f"latency, {workload}", _time(latency.value), _interval(latency, _time)]
     # The other way round: the more time a byte takes, the fewer a second.
     byte, waiting = fit.byte_s, fit.waiting
-    turned = Fitted(byte.value, byte.high, byte.low)
+    turned = FittedTerm(byte.value, byte.high, byte.low)
     yield ["bandwidth", _bandwidth(byte.value), _interval(turned, _bandwidth)]
     yield ["waiting at 2 ranks, of computing", _share(waiting.value), _interval(waiting, _share)]
 
 
-def _interval(fitted: Fitted, written: Callable[[float], str]) -> str:
+def _interval(fitted: FittedTerm, written: Callable[[float], str]) -> str:
     if fitted.low is None or fitted.high is None:
         return ONE_TELLS
     if fitted.value == fitted.low == fitted.high == 0:
@@ -76,7 +83,7 @@ def _bandwidth(byte_s: float) -> str:
     return f"{rate / size:.3g} {unit}"
 
 
-def _job(checked: Checked) -> list[str]:
+def _job(checked: CheckedJob) -> list[str]:
     job = checked.job
     return [
         job.name,
@@ -101,19 +108,20 @@ def _doubts(fit: Fit) -> list[str]:
     ]
 
 
-def render_projection(found: Projection, published: Mapping[int, float]) -> list[str]:
-    return ["", *_titles(found), *aligned(_table(found, published))]
+def render_projection(projection: Projection, published: Mapping[int, float]) -> list[str]:
+    return ["", *_titles(projection), *aligned(_table(projection, published))]
 
 
-def _titles(found: Projection) -> Iterator[str]:
-    plan = found.plan
+def _titles(projection: Projection) -> Iterator[str]:
+    plan = projection.plan
     whose = "in all" if plan.scaling is Scaling.STRONG else "on each node"
-    yield f"{plan.scaling.value} scaling of {found.workload}: {plan.steps:,} steps {whose},"
+    yield f"{plan.scaling.value} scaling of {projection.workload}: {plan.steps:,} steps {whose},"
     yield f"synchronised every {plan.period:,.0f} steps of a node, one rank a node"
 
 
-def _table(found: Projection, published: Mapping[int, float]) -> Rows:
-    held = "" if found.target is None else f"{100 * found.target:g} % from a period of"
+def _table(projection: Projection, published: Mapping[int, float]) -> Rows:
+    target = projection.target
+    held = "" if target is None else f"{100 * target:g} % from a period of"
     titles = [
         "nodes",
         "",
@@ -123,17 +131,15 @@ def _table(found: Projection, published: Mapping[int, float]) -> Rows:
         "efficiency",
         "at least",
         "most lost by (of the time)",
+        held,
+        "published",
     ]
-    titles += [held, "published"]
-    return [
-        titles,
-        *([*_measured(point), _published(published, point.nodes)] for point in found.measured),
-        *([*_modelled(row, found.target), _published(published, row.nodes)] for row in found.rows),
+    measured = [
+        [*_figures(point), "", "", "", _beside(published, point.nodes)]
+        for point in projection.measured
     ]
-
-
-def _measured(point: ProjectedPoint) -> list[str]:
-    return [*_figures(point), "", "", ""]
+    modelled = [[*_modelled(row, target), _beside(published, row.nodes)] for row in projection.rows]
+    return [titles, *measured, *modelled]
 
 
 def _modelled(row: ProjectedRow, target: float | None) -> list[str]:
@@ -165,28 +171,29 @@ def _limit(point: ProjectedPoint) -> str:
 
 
 def _held(row: ProjectedRow) -> str:
-    """The second one has the fitted exchange on top."""
-    told = [row.expected] if row.at_least is None else [row.expected, row.at_least]
-    return " to ".join(dict.fromkeys(map(_period, told)))
+    """Write the period from which the target holds, and the one with the fitted exchange on top."""
+    forecasts = [row.expected] if row.at_least is None else [row.expected, row.at_least]
+    return " to ".join(dict.fromkeys(map(_period, forecasts)))
 
 
-def _period(ahead: Ahead) -> str:
-    return NONE if ahead.period is None else f"{ahead.period:,}"
+def _period(forecast: Forecast) -> str:
+    return NONE if forecast.period is None else f"{forecast.period:,}"
 
 
-def _published(published: Mapping[int, float], nodes: int) -> str:
+def _beside(published: Mapping[int, float], nodes: int) -> str:
     return _share(published[nodes]) if nodes in published else ""
 
 
-def render_notes(found: Sequence[Projection]) -> list[str]:
-    rows = [row for each in found for row in each.rows]
+def render_notes(projections: Sequence[Projection]) -> list[str]:
+    rows = [row for projection in projections for row in projection.rows]
     notes = []
     if any(row.at_least is not None for row in rows):
         notes.append(
             "at least: with the fitted exchange on top of the stated network, since part of what "
             "was fitted is packing and merging, which no network does away with."
         )
-    if any(each.target is not None and NONE in _held(row) for each in found for row in each.rows):
+    targeted = [row for each in projections if each.target is not None for row in each.rows]
+    if any(NONE in _held(row) for row in targeted):
         notes.append(
             "none: not even with one exchange at the end. Beyond the longest measured period a "
             "rank is taken to send in proportion to its steps; a job of a longer one tells better."
@@ -194,15 +201,17 @@ def render_notes(found: Sequence[Projection]) -> list[str]:
     return ["", *(f"note: {note}" for note in notes)] if notes else []
 
 
-# `rlperf scale` as data.
-
+# -- as data ------------------------------------------------------------------------------------
 
 SCHEMA = 1
 """Of `rlperf scale --json`. 1: first version."""
 
 
 def scale_as_dict(
-    fit: Fit, stated: Network | None, found: Sequence[Projection], published: Mapping[int, float]
+    fit: Fit,
+    stated: Network | None,
+    projections: Sequence[Projection],
+    published: Mapping[int, float],
 ) -> dict[str, Any]:
     return {
         "schema": SCHEMA,
@@ -214,39 +223,38 @@ def scale_as_dict(
             "waiting": asdict(fit.waiting),
         },
         "stated": None if stated is None else asdict(stated),
-        "jobs": [_job_as_dict(checked) for checked in fit.jobs],
-        "projections": [_projection(each, published) for each in found],
+        "jobs": [
+            {**asdict(checked.job), "error": checked.error, "left_out": checked.left_out}
+            for checked in fit.jobs
+        ],
+        "projections": [_projection_as_dict(each, published) for each in projections],
     }
 
 
-def _job_as_dict(checked: Checked) -> dict[str, Any]:
-    return {**asdict(checked.job), "error": checked.error, "left_out": checked.left_out}
-
-
-def _projection(found: Projection, published: Mapping[int, float]) -> dict[str, Any]:
+def _projection_as_dict(projection: Projection, published: Mapping[int, float]) -> dict[str, Any]:
     return {
-        "workload": found.workload,
-        "scaling": found.plan.scaling.value,
-        "steps": found.plan.steps,
-        "sync_period": found.plan.period,
-        "target": found.target,
-        "measured": [_point(point) for point in found.measured],
+        "workload": projection.workload,
+        "scaling": projection.plan.scaling.value,
+        "steps": projection.plan.steps,
+        "sync_period": projection.plan.period,
+        "target": projection.target,
+        "measured": [_point_as_dict(point) for point in projection.measured],
         "modelled": [
             {
-                **_ahead(row.expected),
-                "at_least": None if row.at_least is None else _ahead(row.at_least),
+                **_forecast_as_dict(row.expected),
+                "at_least": None if row.at_least is None else _forecast_as_dict(row.at_least),
                 "published": published.get(row.nodes),
             }
-            for row in found.rows
+            for row in projection.rows
         ],
     }
 
 
-def _ahead(ahead: Ahead) -> dict[str, Any]:
-    return {**_point(ahead.point), "target_sync_period": ahead.period}
+def _forecast_as_dict(forecast: Forecast) -> dict[str, Any]:
+    return {**_point_as_dict(forecast.point), "target_sync_period": forecast.period}
 
 
-def _point(point: ProjectedPoint) -> dict[str, Any]:
+def _point_as_dict(point: ProjectedPoint) -> dict[str, Any]:
     return {
         "nodes": point.nodes,
         "steps": point.steps,
@@ -256,3 +264,67 @@ def _point(point: ProjectedPoint) -> dict[str, Any]:
         "parts": {part.value: seconds for part, seconds in point.parts.items()},
         "limit": point.limit,
     }
+
+
+# -- as a figure ---------------------------------------------------------------------------------
+
+HEIGHT = 4.5
+BAND = 0.2  # opacity
+
+
+def draw_scaling(
+    projections: Sequence[Projection], published: Mapping[int, float], kind: str
+) -> bytes:
+    """Draw a file of that kind, svg or png: dots were measured, lines are modelled."""
+    import matplotlib  # here: all else does without it
+    from matplotlib.figure import Figure
+
+    from pytest_rlperf.report.page.plots import DPI, LIGHT, SETTINGS, WIDTH
+
+    with matplotlib.rc_context(SETTINGS):
+        figure = Figure(figsize=(WIDTH, HEIGHT), layout="constrained")
+        axes = figure.add_subplot()
+        for i, projection in enumerate(projections):
+            _draw_projection(axes, projection, f"C{i}")
+        if published:
+            axes.plot([*published], [*published.values()], "x", color=LIGHT.text, label="published")
+        _label_axes(axes, sorted(_nodes(projections)))
+        axes.grid(color=LIGHT.faint, linewidth=0.6)
+        axes.set_axisbelow(True)
+        figure.legend(loc="outside upper left", ncols=2, frameon=False)
+        file = io.BytesIO()
+        # Neither when nor by what it was drawn: the same jobs give the same file.
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        figure.savefig(file, format=kind, metadata=metadata, dpi=DPI)
+    return file.getvalue()
+
+
+def _draw_projection(axes: "Axes", projection: Projection, colour: str) -> None:
+    workload, rows = projection.workload, projection.rows
+    nodes = [row.nodes for row in rows]
+    expected = [row.expected.point.efficiency for row in rows]
+    axes.plot(nodes, expected, "--", color=colour, label=f"{workload}, modelled")
+    floors = [row.at_least.point.efficiency for row in rows if row.at_least is not None]
+    if floors:
+        label = "fitted exchange on top"
+        axes.fill_between(nodes, floors, expected, color=colour, alpha=BAND, lw=0, label=label)
+    dots = [(point.nodes, point.efficiency) for point in projection.measured]
+    if dots:
+        axes.plot(*zip(*dots, strict=True), "o", color=colour, label=f"{workload}, measured")
+
+
+def _nodes(projections: Sequence[Projection]) -> set[int]:
+    modelled = {row.nodes for each in projections for row in each.rows}
+    return modelled | {point.nodes for each in projections for point in each.measured}
+
+
+def _label_axes(axes: "Axes", nodes: Sequence[int]) -> None:
+    from matplotlib.ticker import FuncFormatter, NullFormatter
+
+    axes.set_xscale("log", base=2)
+    axes.set_xticks(nodes, [str(count) for count in nodes])
+    axes.xaxis.set_minor_formatter(NullFormatter())
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda share, _: f"{100 * share:.0f} %"))
+    axes.set_ylim(bottom=0)
+    axes.set_xlabel("nodes, one rank each (dots: measured, dashed: modelled)")
+    axes.set_ylabel("efficiency")

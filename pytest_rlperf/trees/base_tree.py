@@ -1,4 +1,8 @@
-"""Running `rlperf_build` in a tree."""
+"""A checkout of the base revision beside the user's repository, which is not touched.
+
+It is built where `rlperf_build` says how, and head's benchmark files are laid over it. The same
+command builds the working tree before it is measured.
+"""
 
 import json
 import os
@@ -25,86 +29,13 @@ from pytest_rlperf.trees.git import (
 )
 from pytest_rlperf.trees.overlay import Checkout, apply_patch, read_manifest, stale_files
 
-DEADLINE_S = 3600
-LAST_LINES = 15
-
-
-def run_build(
-    command: str, tree: Path, folder: Path, log: Path, deadline_s: float = DEADLINE_S
-) -> None:
-    """Run the command by the shell in `folder` of `tree`; its output goes to `log`."""
-    status = _run(command, folder, build_environment(os.environ, tree), log, deadline_s)
-    if status == 0:
-        return
-    how = f"took longer than {deadline_s:g} s" if status is None else f"ended with status {status}"
-    raise RevisionError(
-        f"Building {tree} with rlperf_build ({command}) {how}; repair the command, or see all of "
-        f"its output in {log}. It ended with:\n{_tail(log)}"
-    )
-
-
-def build_working_tree(command: str, root: Path, cache: Path) -> None:
-    """What is compiled in it may be older than its source, or not there yet."""
-    top = git_or_none(root, "rev-parse", "--show-toplevel")
-    cache.mkdir(parents=True, exist_ok=True)
-    tree = root if top is None else Path(top.removesuffix("\n"))
-    run_build(command, tree, root, cache / "head-build.log")
-
-
-def build_environment(inherited: Mapping[str, str], tree: Path) -> dict[str, str]:
-    """`python` and `pip` are those of this run, even where its environment is not activated."""
-    env = clean_environment(inherited) | {"RLPERF_TREE": str(tree)}
-    folders = [os.path.dirname(sys.executable), inherited.get("PATH", os.defpath)]
-    return env | {"PATH": os.pathsep.join(folders)}
-
-
-def _run(
-    command: str, folder: Path, env: Mapping[str, str], log: Path, deadline_s: float
-) -> int | None:
-    """The exit status, or None at the deadline."""
-    with log.open("wb") as output:
-        process = subprocess.Popen(
-            command,
-            shell=True,
-            cwd=folder,
-            env=env,
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        try:
-            return process.wait(deadline_s)
-        except subprocess.TimeoutExpired:
-            return None
-        finally:
-            if process.poll() is None:  # at the deadline, or at Ctrl+C
-                _kill(process)
-
-
-def _kill(process: subprocess.Popen[bytes]) -> None:
-    if hasattr(os, "killpg"):
-        os.killpg(process.pid, signal.SIGKILL)  # a shell's children outlive it otherwise
-    else:
-        process.kill()
-    process.wait()
-
-
-def _tail(log: Path) -> str:
-    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
-    return "\n".join(lines[-LAST_LINES:]) or "(no output)"
-
-
-# A checkout of the base revision beside the user's repository, which is not touched.
-
-
 COMPLETE, OVERLAID, INDEX, LOG = ".complete", ".overlaid", ".index", ".log"
 """Files beside a tree. The first is written last: a tree without it is a crash's remains."""
 
 
 @dataclass(frozen=True)
 class Repository:
-    """Where head is: pytest's root folder, and the repository around it."""
+    """The place of head: pytest's root folder, and the repository around it."""
 
     root: Path
     top: Path
@@ -115,7 +46,7 @@ class Repository:
         return cls(Path(os.path.abspath(root)), *top_level(root))
 
     def relative(self, path: Path) -> str | None:
-        """`path` as git names it, or None outside the repository."""
+        """Return `path` as git names it, or None outside the repository."""
         path = Path(os.path.abspath(path))
         if path.is_relative_to(self.root):  # first as written: the root may be reached by a link
             return (PurePosixPath(self.prefix) / path.relative_to(self.root).as_posix()).as_posix()
@@ -134,7 +65,7 @@ class BaseTree:
     _slot: slots.Slot = field(repr=False, compare=False)
 
     def counterpart(self, path: Path) -> Path:
-        """Where a path of head lies in this tree; one outside the repository is left alone."""
+        """Return where a path of head lies in this tree; one outside the repository stays."""
         relative = self.head.relative(path)
         return path if relative is None else self.path / relative
 
@@ -184,7 +115,7 @@ def _filled(
 
 
 def _key(head: Repository, revision: Revision, build: str | None) -> str:
-    """A tree that was built fits one environment only, and the folder it was built in."""
+    """Name the slot: a tree that was built fits one environment, and the folder it was built in."""
     facts = [revision.sha, sys.implementation.cache_tag or "", _abi()]
     if build is not None:
         facts += [build, head.prefix, sys.prefix]
@@ -221,7 +152,7 @@ def _placed(head: Repository, overlay: Iterable[Path]) -> dict[str, Path]:
 
 
 def _generated(top: Path, slot: slots.Slot, checkout: Checkout) -> Mapping[str, Path]:
-    """Ignored Python files of head that the base lacks, such as a `_version.py` that an
+    """Find ignored Python files of head that the base lacks, such as a `_version.py` that an
     installation wrote. Compiled files stay behind: they would measure head twice.
     """
     tracked = set(listed(top, "--", "*.py"))
@@ -257,3 +188,75 @@ def _notices(checkout: Checkout) -> tuple[str, ...]:
         f"Submodules are not laid out in the base tree ({names}); where benchmarks need them, "
         "have rlperf_build fetch them into $RLPERF_TREE.",
     )
+
+
+# -- building a tree ----------------------------------------------------------------------------
+
+DEADLINE_S = 3600
+LAST_LINES = 15
+
+
+def run_build(
+    command: str, tree: Path, folder: Path, log: Path, deadline_s: float = DEADLINE_S
+) -> None:
+    """Run the command by the shell in `folder` of `tree`; its output goes to `log`."""
+    status = _run(command, folder, build_environment(os.environ, tree), log, deadline_s)
+    if status == 0:
+        return
+    how = f"took longer than {deadline_s:g} s" if status is None else f"ended with status {status}"
+    raise RevisionError(
+        f"Building {tree} with rlperf_build ({command}) {how}; repair the command, or see all of "
+        f"its output in {log}. It ended with:\n{_tail(log)}"
+    )
+
+
+def build_working_tree(command: str, root: Path, cache: Path) -> None:
+    """Build head in place: what is compiled in it may be older than its source, or missing."""
+    top = git_or_none(root, "rev-parse", "--show-toplevel")
+    cache.mkdir(parents=True, exist_ok=True)
+    tree = root if top is None else Path(top.removesuffix("\n"))
+    run_build(command, tree, root, cache / "head-build.log")
+
+
+def build_environment(inherited: Mapping[str, str], tree: Path) -> dict[str, str]:
+    """Make `python` and `pip` those of this run, even where its environment is not activated."""
+    env = clean_environment(inherited) | {"RLPERF_TREE": str(tree)}
+    folders = [os.path.dirname(sys.executable), inherited.get("PATH", os.defpath)]
+    return env | {"PATH": os.pathsep.join(folders)}
+
+
+def _run(
+    command: str, folder: Path, env: Mapping[str, str], log: Path, deadline_s: float
+) -> int | None:
+    """Return the exit status, or None at the deadline."""
+    with log.open("wb") as output:
+        process = subprocess.Popen(
+            command,
+            shell=True,
+            cwd=folder,
+            env=env,
+            stdin=subprocess.DEVNULL,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            return process.wait(deadline_s)
+        except subprocess.TimeoutExpired:
+            return None
+        finally:
+            if process.poll() is None:  # at the deadline, or at Ctrl+C
+                _kill(process)
+
+
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    if hasattr(os, "killpg"):
+        os.killpg(process.pid, signal.SIGKILL)  # a shell's children outlive it otherwise
+    else:
+        process.kill()
+    process.wait()
+
+
+def _tail(log: Path) -> str:
+    lines = log.read_text(encoding="utf-8", errors="replace").splitlines()
+    return "\n".join(lines[-LAST_LINES:]) or "(no output)"

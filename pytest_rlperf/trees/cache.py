@@ -1,4 +1,4 @@
-"""The cache folder, and slots in it that one run at a time may use."""
+"""The cache folder: slots for base trees that one run at a time may use, and workers' bytecode."""
 
 import hashlib
 import os
@@ -17,7 +17,7 @@ except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
 KEPT_TREES = 5
-"""Per repository: enough for the branches somebody works on in a week."""
+"""For each repository: enough for the branches somebody works on in a week."""
 
 OWNER = "repository"
 LOCK = ".lock"
@@ -25,8 +25,8 @@ LOCK = ".lock"
 
 def cache_folder(environ: Mapping[str, str]) -> Path:
     """`$RLPERF_CACHE`, else `$XDG_CACHE_HOME/pytest-rlperf`, else `~/.cache/pytest-rlperf`."""
-    if own := environ.get("RLPERF_CACHE"):
-        return Path(own).expanduser().absolute()
+    if chosen := environ.get("RLPERF_CACHE"):
+        return Path(chosen).expanduser().absolute()
     shared = environ.get("XDG_CACHE_HOME", "")
     if os.path.isabs(shared):  # the specification says to ignore a relative one
         return Path(shared) / "pytest-rlperf"
@@ -50,18 +50,18 @@ class Slot:
         self._lock: int | None = lock
 
     def beside(self, ending: str) -> Path:
-        """A file that belongs to the tree but must not lie in it."""
+        """Name a file that belongs to the tree but must not lie in it."""
         return self.path.with_name(self.path.name + ending)
 
     def release(self) -> None:
-        """Twice is no harm."""
+        """Let others have the slot; to release it twice does no harm."""
         if self._lock is not None:
             os.close(self._lock)
             self._lock = None
 
 
 def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
-    """The first free slot for `key`: where another run holds one, the next is taken.
+    """Take the first free slot for `key`: where another run holds one, the next.
 
     The path is padded to `length` where it is shorter: paths of equal length on both sides make
     for equal memory layouts.
@@ -107,8 +107,8 @@ def _last_use(lock: Path) -> float:
 
 
 def _drop(lock: Path) -> None:
-    held = _try_lock(lock, touch=False)
-    if held is None:
+    handle = _try_lock(lock, touch=False)
+    if handle is None:
         return
     try:
         slot = lock.name.removesuffix(LOCK)
@@ -116,7 +116,7 @@ def _drop(lock: Path) -> None:
         for beside in lock.parent.glob(f"{slot}.*"):
             beside.unlink(missing_ok=True)
     finally:
-        os.close(held)
+        os.close(handle)
 
 
 def _padded(path: Path, length: int) -> Path:
@@ -126,11 +126,12 @@ def _padded(path: Path, length: int) -> Path:
 
 
 def _try_lock(path: Path, *, touch: bool = True) -> int | None:
-    """A descriptor that holds the lock, or None where another process does."""
+    """Return a descriptor that holds the lock, or None where another process does."""
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            _lock(handle)
+            if fcntl is not None:
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if touch:
                 os.utime(path)
             if os.path.samestat(os.fstat(handle), os.stat(path)):
@@ -146,19 +147,13 @@ def _try_lock(path: Path, *, touch: bool = True) -> int | None:
         os.close(handle)  # pruned between opening and locking: this file is no longer the lock
 
 
-def _lock(handle: int) -> None:
-    if fcntl is not None:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-
-
-# The bytecode cache of a run's workers, begun with what is compiled already.
+# -- bytecode -----------------------------------------------------------------------------------
 #
-# Workers keep bytecode in a folder of their own (see `environment`). In an empty one each of them
-# would compile Python's library, pytest and numpy again: four MPI ranks on two busy cores took 11
-# s.
+# Workers keep bytecode in a folder of their own (`workers/process.py` says why). In an empty one
+# each of them would compile Python's library, pytest and numpy again: four MPI ranks on two busy
+# cores took 11 s. So the folder begins with what is compiled already.
 
-
-FOLDER = "bytecode"
+BYTECODE_FOLDER = "bytecode"
 
 
 def seed_bytecode(caches: Path, modules: Iterable[ModuleType], besides: Path) -> None:
@@ -182,12 +177,12 @@ def _compiled(modules: Iterable[ModuleType], besides: Path) -> Iterator[tuple[Pa
 
 
 def cached_in(caches: Path, source: Path, compiled: Path) -> Path:
-    """Where Python looks for it when the folder is its `pycache_prefix`."""
-    return caches / FOLDER / source.parent.relative_to(source.anchor) / compiled.name
+    """Return where Python looks for it when the folder is its `pycache_prefix`."""
+    return caches / BYTECODE_FOLDER / source.parent.relative_to(source.anchor) / compiled.name
 
 
 def _copy(compiled: Path, target: Path) -> None:
-    """Whole or not at all: another run may be reading."""
+    """Copy the file whole or not at all: another run may be reading."""
     target.parent.mkdir(parents=True, exist_ok=True)
     draft = target.with_name(f"{target.name}.{os.getpid()}")
     shutil.copyfile(compiled, draft)

@@ -27,21 +27,19 @@ NOBODY = {
     "GIT_COMMITTER_EMAIL": "pytest-rlperf@localhost",
 }
 """Who commits where git knows nobody, as in a container."""
-OTHERS = ("but expected", "reference already exists", "File exists")
+MOVED_HERE = ("but expected", "reference already exists", "File exists")
 """What git says of a reference that another process moves or moved."""
-OTHERS_FAR_AWAY = (
-    *OTHERS, "non-fast-forward", "fetch first", "failed to update ref", "incorrect old value"
+MOVED_AT_REMOTE = (
+    *MOVED_HERE, "non-fast-forward", "fetch first", "failed to update ref", "incorrect old value"
 )  # fmt: skip
 """The same of a push; the last is git's from 2.50 on."""
 
 Files = Mapping[str, bytes]
-"""By path, with what is in them."""
+"""The content of files by their path."""
 Change = Callable[[Files], Files]
-"""From what is there to the files that are to be written; none: there is nothing to do."""
-
-
+"""Turns what is there into the files that are to be written; none: there is nothing to do."""
 Union = Callable[[Files, Files], Files]
-"""Of the files of two commits."""
+"""Makes one set of files of those of two commits."""
 
 
 class DataBranchError(RlperfError):
@@ -61,7 +59,7 @@ class DataBranch:
         return f"refs/heads/{self.name}"
 
     def check(self) -> None:
-        """Refuse where there can be no such branch."""
+        """Refuse a place or a name where there can be no such branch."""
         try:
             git(self.repository, "rev-parse", "--git-dir")
         except GitFailed as error:
@@ -96,7 +94,7 @@ class DataBranch:
         return _commit(self.repository, self.ref)
 
     def tracked(self, remote: str) -> str:
-        """Where this repository keeps what it fetched of the branch."""
+        """Name the reference under which this repository keeps what it fetched of the branch."""
         return f"refs/remotes/{remote}/{self.name}"
 
     def read(self, revision: str) -> dict[str, bytes]:
@@ -132,7 +130,7 @@ class DataBranch:
                 return
 
     def fetch(self, remote: str) -> str | None:
-        """The remote's commit; None: it does not have the branch."""
+        """Return the remote's commit; None: it does not have the branch."""
         here, kept = self.repository, self.tracked(remote)
         if remote not in git(here, "remote").splitlines():
             raise UsageError(
@@ -161,7 +159,7 @@ class DataBranch:
             self.merge(theirs, union, message)
 
     def push(self, remote: str, union: Union, message: str) -> None:
-        """Send it; what others sent meanwhile is brought in."""
+        """Send the branch; what others sent meanwhile is brought in."""
         for attempt in self._attempts(f"pushed to {remote!r}"):
             if attempt:
                 self.pull(remote, union, message)
@@ -169,7 +167,7 @@ class DataBranch:
                 git(self.repository, "push", "--quiet", "--", remote, f"{self.ref}:{self.ref}")
                 return
             except GitFailed as error:
-                if not any(said in error.stderr for said in OTHERS_FAR_AWAY):
+                if not any(words in error.stderr for words in MOVED_AT_REMOTE):
                     raise DataBranchError(
                         f"the branch {self.name!r} cannot be pushed to {remote!r} "
                         f"({_on_a_line(error)}); nothing is lost: what was appended is on the "
@@ -187,12 +185,11 @@ class DataBranch:
         )
 
     def _move(self, old: str | None, new: str) -> bool:
-        """False: it is not where it was read."""
-        words = ("update-ref", "-m", "rlperf history", self.ref, new, old or "")
+        """Move the branch from `old` to `new`; False: it is not where it was read."""
         try:
-            git(self.repository, *words)
+            git(self.repository, "update-ref", "-m", "rlperf history", self.ref, new, old or "")
         except GitFailed as error:
-            if any(said in error.stderr for said in OTHERS):
+            if any(words in error.stderr for words in MOVED_HERE):
                 return False
             raise DataBranchError(
                 f"the branch {self.name!r} cannot be written ({_on_a_line(error)}); make the "
@@ -203,13 +200,12 @@ class DataBranch:
     def _commit_of(self, files: Files, message: str, *parents: str | None) -> str:
         known = [parent for parent in parents if parent is not None]
         tree = self._tree(files, known)
-        words = [word for parent in known for word in ("-p", parent)]
+        onto = [word for parent in known for word in ("-p", parent)]
         env = {} if _has_identity(self.repository) else NOBODY
-        made = git(self.repository, "commit-tree", tree, *words, "-m", message, env=env)
-        return made.strip()
+        return git(self.repository, "commit-tree", tree, *onto, "-m", message, env=env).strip()
 
     def _tree(self, files: Files, onto: Sequence[str]) -> str:
-        """What is in any of the commits, as in the first that has it, and these files."""
+        """Write a tree of what is in any of the commits, the first counting, and of these files."""
         here = self.repository
         with _own_index() as env:
             git(here, "read-tree", "--empty", env=env)
@@ -238,8 +234,8 @@ def _is_ancestor(repository: Path, older: str, newer: str) -> bool:
 
 
 def _has_identity(repository: Path) -> bool:
-    known = (git_or_none(repository, "var", f"GIT_{who}_IDENT") for who in ("AUTHOR", "COMMITTER"))
-    return all(known)
+    roles = ("AUTHOR", "COMMITTER")
+    return all(git_or_none(repository, "var", f"GIT_{role}_IDENT") for role in roles)
 
 
 def _on_a_line(error: GitFailed) -> str:

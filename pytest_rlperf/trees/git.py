@@ -1,4 +1,7 @@
-"""Calling git: nothing it is asked here changes the user's repository."""
+"""Calling git, which revision a name means, and what state the working tree is in.
+
+Nothing that git is asked here changes the user's repository.
+"""
 
 import os
 import subprocess
@@ -49,7 +52,7 @@ def without_hook_variables(inherited: Mapping[str, str]) -> dict[str, str]:
 
 
 def clean_environment(inherited: Mapping[str, str]) -> dict[str, str]:
-    """The environment without a calling hook's variables, in English, asking no questions."""
+    """Return the environment without a calling hook's variables, in English, without questions."""
     env = without_hook_variables(inherited)
     # Without optional locks `git status` does not refresh the user's index.
     return env | {"LC_ALL": "C", "GIT_OPTIONAL_LOCKS": "0", "GIT_TERMINAL_PROMPT": "0"}
@@ -62,7 +65,7 @@ def git(
     env: Mapping[str, str] | None = None,
     settings: Sequence[str] = QUIET,
 ) -> str:
-    """The standard output of `git args` in `folder`; raises GitFailed."""
+    """Return the standard output of `git args` in `folder`; raises GitFailed."""
     environment = clean_environment(os.environ) | dict(env or {})
     feed = {"stdin": subprocess.DEVNULL} if stdin is None else {"input": stdin}
     try:
@@ -83,7 +86,7 @@ def git(
 
 
 def git_or_none(folder: Path, *args: str) -> str | None:
-    """The stripped output, or None where git says no."""
+    """Return the stripped output, or None where git says no."""
     try:
         return git(folder, *args).strip()
     except GitFailed:
@@ -91,7 +94,7 @@ def git_or_none(folder: Path, *args: str) -> str | None:
 
 
 def top_level(root: Path) -> tuple[Path, str]:
-    """The repository's top level, and `root` relative to it ("" when they are the same)."""
+    """Return the repository's top level, and `root` relative to it ("" when they are the same)."""
     try:
         top = git(root, "rev-parse", "--show-toplevel")
         prefix = git(root, "rev-parse", "--show-prefix")
@@ -115,17 +118,17 @@ def _no_repository(root: Path, stderr: str) -> str:
 
 
 def listed(top: Path, *args: str, env: Mapping[str, str] | None = None) -> list[str]:
-    """The paths, relative to the top level, that `git ls-files args` names."""
+    """List the paths, relative to the top level, that `git ls-files args` names."""
     return _split(git(top, "ls-files", "-z", *args, env=env))
 
 
 def hooks_folder(top: Path) -> Path:
-    """Where git looks for hooks: shared by all worktrees, or wherever core.hooksPath says."""
+    """Return where git looks for hooks: shared by all worktrees, or where core.hooksPath says."""
     return top / git(top, "rev-parse", "--git-path", "hooks", settings=()).removesuffix("\n")
 
 
 def ignored(top: Path, paths: Iterable[str]) -> set[str]:
-    """Those of `paths` that are ignored and not tracked."""
+    """Pick those of `paths` that are ignored and not tracked."""
     lines = "".join(f"{path}\0" for path in paths)
     if not lines:
         return set()
@@ -143,8 +146,7 @@ def _split(output: str) -> list[str]:
     return [path for path in output.split("\0") if path]
 
 
-# Which commit `--rlperf-against` means, and what state the working tree is in.
-
+# -- revisions ----------------------------------------------------------------------------------
 
 MERGE_BASE = "..."
 SHORT = 7
@@ -169,7 +171,7 @@ class WorkingState:
 
 
 def resolve(root: Path, ref: str) -> Revision:
-    """`REF` is that commit, `REF...` the merge base of it and HEAD."""
+    """Find the commit that `REF` means; `REF...` is the merge base of it and HEAD."""
     name = ref.removesuffix(MERGE_BASE)
     _refuse_malformed(ref, name)
     top_level(root)  # says clearly where there is no repository
@@ -181,8 +183,8 @@ def resolve(root: Path, ref: str) -> Revision:
 
 
 def working_state(root: Path, besides: Path | None = None) -> WorkingState:
-    """Untracked Python files count as a difference: they can be imported. What lies in the folder
-    `besides` does not.
+    """Tell the commit and whether the tree differs from it. Untracked Python files count, since
+    they can be imported; what lies in the folder `besides` does not.
     """
     try:
         sha = git(root, "rev-parse", "--verify", "--quiet", "HEAD^{commit}").strip()
@@ -195,7 +197,7 @@ def working_state(root: Path, besides: Path | None = None) -> WorkingState:
 
 
 def _all_but(root: Path, folder: Path | None) -> tuple[str, ...]:
-    """As pathspecs of git, which refuses one that lies outside of the repository."""
+    """Write pathspecs for git, which refuses one that lies outside of the repository."""
     if folder is None or not folder.resolve().is_relative_to(top_level(root)[0].resolve()):
         return ()
     return ("--", ":/", f":(exclude,literal){folder.resolve()}")
@@ -249,5 +251,5 @@ def _is_shallow(root: Path) -> bool:
 
 
 def _label(name: str, sha: str) -> str:
-    """A commit given by its own name needs no second one."""
+    """Name a revision for people: a commit given by its own name needs no second one."""
     return sha[:SHORT] if sha.startswith(name) else f"{name} ({sha[:SHORT]})"

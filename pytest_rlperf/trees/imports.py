@@ -1,6 +1,7 @@
-"""Making a worker import its own tree's code, however head's was installed.
+"""A worker imports its own tree's code, however head's was installed.
 
-Used inside workers, so it imports next to nothing.
+`install_tree_finder` makes it so before a test, and `foreign_imports` checks it afterwards. Used
+inside workers, so it imports next to nothing.
 """
 
 import importlib
@@ -8,31 +9,18 @@ import os
 import sys
 import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from importlib.machinery import ModuleSpec
+from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
 from typing import Any
 
-from pytest_rlperf.trees.ownership import (
-    KEEP,
-    Foreign,
-    Trees,
-    explain,
-    find_regular,
-    foreign_imports,
-    relative,
-    search_path,
-    tree_modules,
-)
+from pytest_rlperf.trees.ownership import Trees, find_regular, relative
 
-__all__ = [
-    "Foreign",
-    "explain",
-    "foreign_imports",
-    "import_roots",
-    "install_tree_finder",
-    "tree_modules",
-]
+KEEP = ("pytest_rlperf", "__main__", "__mp_main__")
+"""The measuring code, first file included: head's on both sides, and loaded before the base tree
+is. Seen where the tree under test is the plugin's own; multiprocessing, once imported, gives the
+first file its second name."""
 
 MAPPING_NAMES = ("MAPPING", "_redirections", "known_source_files")
 """Where editable finders keep name → path: setuptools', `editables`' and scikit-build-core's."""
@@ -44,7 +32,7 @@ def import_roots(
     modules: Mapping[str, ModuleType],
     meta_path: Iterable[object],
 ) -> tuple[str, ...]:
-    """The folders, relative to `root`, from which this process imports code of the tree."""
+    """List the folders, relative to `root`, from which this process imports code of the tree."""
     tree = os.path.abspath(root)
     on_path = list(sys_path)
     loaded = (_parent_of(name, file) for name, file in _top_level_files(modules))
@@ -73,14 +61,14 @@ def install_tree_finder(
 
 
 def moved_path(trees: Trees, sys_path: Iterable[str]) -> list[str]:
-    """The import path with head's folders replaced; roots not on it follow at its end, where an
+    """Replace head's folders on the import path; roots not on it follow at its end, where an
     editable finder would come in: for modules only the base has, and for spawned processes."""
     moved = [trees.moved(e) if _is_place(e) and trees.is_other(e) else e for e in sys_path]
     return list(dict.fromkeys([*moved, *trees.root_folders(trees.own)]))
 
 
 def _is_place(entry: str) -> bool:
-    """Some finders put a word on the import path that is no folder."""
+    """Tell a folder from the words that some finders put on the import path."""
     return os.path.exists(entry or ".")
 
 
@@ -113,7 +101,7 @@ class TreeFinder:
         return spec
 
     def _is_asking(self, fullname: str) -> bool:
-        """A finder that searches on its own comes back here; it must reach the others."""
+        """Notice a finder that searches on its own and comes back: it must reach the others."""
         return fullname in getattr(self._asking, "names", ())
 
     def _ask_others(
@@ -129,7 +117,7 @@ class TreeFinder:
             names.discard(fullname)
 
     def _elsewhere(self, fullname: str) -> ModuleSpec | None:
-        """A top-level module that head has, and the base in another layout or not at all."""
+        """Find a top-level module that head has, and the base in another layout or not at all."""
         at_head = find_regular(fullname, self._head_folders)
         if at_head is None or not self._trees.is_base:
             return None
@@ -144,15 +132,15 @@ class TreeFinder:
         folder = os.path.dirname(file)
         is_package = spec.submodule_search_locations is not None
         # By name first: a module may have become a package since, or the other way round.
-        found = find_regular(name, [os.path.dirname(folder) if is_package else folder])
-        if found is None and os.path.isfile(file):  # a package whose folder has another name
+        own = find_regular(name, [os.path.dirname(folder) if is_package else folder])
+        if own is None and os.path.isfile(file):  # a package whose folder has another name
             inside = [folder] if is_package else None
-            found = spec_from_file_location(name, file, submodule_search_locations=inside)
-        if found is None and "." not in name:
-            found = find_regular(name, self._own_folders)
-        if found is None:
+            own = spec_from_file_location(name, file, submodule_search_locations=inside)
+        if own is None and "." not in name:
+            own = find_regular(name, self._own_folders)
+        if own is None:
             raise self._missing(name)
-        return found
+        return own
 
     def _moved_namespace(self, spec: ModuleSpec) -> ModuleSpec:
         trees = self._trees
@@ -165,7 +153,7 @@ class TreeFinder:
         return fresh
 
     def _is_stray(self, origin: str, package_path: Sequence[str]) -> bool:
-        """Part of a package of the base that lies outside of the base tree: head's compiled
+        """Notice part of a package of the base that lies outside of the base tree: head's compiled
         part, which some editable installations keep elsewhere."""
         if not self._trees.is_base or self._trees.is_own(origin):
             return False
@@ -187,7 +175,7 @@ def _find(
 
 
 def _rebuilds_head(finder: object, trees: Trees) -> bool:
-    """meson-python's finder runs head's build at import, which is no business of the base's."""
+    """Know meson-python's finder: it runs head's build at import, which must not serve the base."""
     names = getattr(finder, "_top_level_modules", None)
     if not trees.is_base or type(finder).__name__ != "MesonpyMetaFinder" or not names:
         return False
@@ -213,7 +201,7 @@ def _mapped_files(
 
 
 def _parent_of(name: str, file: str) -> str | None:
-    """The folder from which `import name` finds `file`; None where the names do not match."""
+    """Return the folder from which `import name` finds `file`; None: the names do not match."""
     folder, base = os.path.split(os.path.abspath(file))
     if base.partition(".")[0] != "__init__":
         folder = os.path.join(folder, base.partition(".")[0])
@@ -222,3 +210,111 @@ def _parent_of(name: str, file: str) -> str | None:
         if base != part:
             return None
     return folder
+
+
+# -- after a test: did this side import its own tree's code? ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ForeignImport:
+    """A module that came from the wrong place."""
+
+    name: str
+    file: str
+    expected: str  # where its own tree has it, or would have it
+    in_other_tree: bool  # or else in neither, such as an installed copy
+
+
+def foreign_imports(
+    own_root: str | os.PathLike[str],
+    other_root: str | os.PathLike[str],
+    roots: Sequence[str],
+    modules: Mapping[str, ModuleType],
+    keep: Sequence[str] = KEEP,
+) -> list[ForeignImport]:
+    """List modules loaded from the other tree, or from neither although the own tree has them.
+
+    At head, where both roots are the same, only the second can be.
+    """
+    trees = Trees.of(own_root, other_root, roots)
+    loaded = _loaded_modules(modules, frozenset(keep))
+    checked = (_check_import(trees, name, file, modules) for name, file in loaded)
+    return [foreign for foreign in checked if foreign is not None]
+
+
+def tree_modules(
+    root: str | os.PathLike[str], modules: Mapping[str, ModuleType], keep: Sequence[str] = KEEP
+) -> dict[str, str]:
+    """Map the top-level names imported from the tree to their file, a namespace's to its folder."""
+    tree = os.path.abspath(root)
+    loaded = _loaded_modules(modules, frozenset(keep))
+    return {n: f for n, f in loaded if "." not in n and relative(f, tree) is not None}
+
+
+def explain(foreign: Sequence[ForeignImport]) -> str:
+    """Write one sentence about the first, which is the outermost package, and what to do."""
+    first = foreign[0]
+    others = f" (and {len(foreign) - 1} more)" if len(foreign) > 1 else ""
+    what = f"{first.name} was imported from {first.file}{others} instead of {first.expected}"
+    if first.in_other_tree:
+        return (
+            f"{what}, so this side did not measure its own code: remove what puts the working "
+            "tree's absolute path into sys.path, PYTHONPATH or a conftest.py."
+        )
+    if "." in first.name:
+        return (
+            f"{what}, so the base would run head's compiled code: set rlperf_build to the command "
+            "that builds the package in place, in the tree it is run in."
+        )
+    return (
+        f"{what}, so both sides would measure the same installed copy: install the project "
+        "editable (pip install -e .), or uninstall it and run from its folder."
+    )
+
+
+def _check_import(
+    trees: Trees, name: str, file: str, modules: Mapping[str, ModuleType]
+) -> ForeignImport | None:
+    if trees.is_other(file):
+        return ForeignImport(name, file, trees.moved(file), True)
+    if trees.is_own(file) or name in sys.stdlib_module_names:
+        return None
+    if "." in name:
+        expected = _package_in_base(trees, modules.get(name.rpartition(".")[0]))
+        compiled = file.endswith(tuple(EXTENSION_SUFFIXES))
+        return ForeignImport(name, file, expected, False) if compiled and expected else None
+    own = find_regular(name, trees.library_folders(trees.own))
+    return ForeignImport(name, file, own.origin, False) if own and own.origin else None
+
+
+def _package_in_base(trees: Trees, package: ModuleType | None) -> str | None:
+    """Return the folder of a package that lies in the base tree as a whole."""
+    folders = search_path(package)
+    whole = trees.is_base and bool(folders) and all(map(trees.is_own, folders))
+    return folders[0] if whole else None
+
+
+def _loaded_modules(
+    modules: Mapping[str, ModuleType], keep: frozenset[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield name and place of every module, outermost first; aliases of others are left out."""
+    for name, module in sorted(modules.items()):
+        spec = getattr(module, "__spec__", None)
+        alias = spec is not None and getattr(spec, "name", name) != name
+        if alias or name.partition(".")[0] in keep:
+            continue
+        if (place := _place(module)) is not None:
+            yield name, place
+
+
+def _place(module: ModuleType) -> str | None:
+    file = getattr(module, "__file__", None)
+    return file if isinstance(file, str) else next(iter(search_path(module)), None)
+
+
+def search_path(module: ModuleType | None) -> list[str]:
+    """List the folders of a package; objects that answer to any attribute have none."""
+    try:
+        return [path for path in getattr(module, "__path__", ()) if isinstance(path, str)]
+    except TypeError:
+        return []

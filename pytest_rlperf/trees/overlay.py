@@ -1,4 +1,8 @@
-"""Laying files of head over a base tree, and taking them off again before the next run."""
+"""Which of head's files a base tree gets, so that both sides run the same benchmarks.
+
+`overlay_files` chooses them. `apply_patch` lays them over the `Checkout` of a revision, and takes
+those of an earlier run off again.
+"""
 
 import filecmp
 import json
@@ -11,15 +15,16 @@ from pytest_rlperf.errors import RevisionError
 from pytest_rlperf.trees.git import GitFailed, Revision, git, listed
 from pytest_rlperf.trees.ownership import TEST_FOLDERS
 
-# The files of a revision, written elsewhere by way of an index of our own.
-
+# -- the files of a revision --------------------------------------------------------------------
 
 SUBMODULE = "160000"
 """git's file mode of a submodule."""
 
 
 class Checkout:
-    """A revision read into the index file `index`; the user's own index is never opened."""
+    """Writes the files of a revision elsewhere, by way of the index file `index`; the user's own
+    index is never opened.
+    """
 
     def __init__(self, top: Path, revision: Revision, index: Path) -> None:
         self._top = top
@@ -53,13 +58,16 @@ class Checkout:
 
 
 def _modes(staged: Iterable[str]) -> Mapping[str, str]:
-    """Path → mode from lines such as `100644 <hash> 0<tab>path`."""
+    """Map paths to their modes, from lines such as `100644 <hash> 0<tab>path`."""
     split = (line.partition("\t") for line in staged)
     return {path: facts.split(" ", 1)[0] for facts, _, path in split}
 
 
+# -- the files of head over them ----------------------------------------------------------------
+
+
 def read_manifest(manifest: Path) -> frozenset[str]:
-    """The paths in which the tree differs from its revision because of an earlier run."""
+    """Return the paths in which the tree differs from its revision because of an earlier run."""
     try:
         return frozenset(json.loads(manifest.read_text(encoding="utf-8")))
     except FileNotFoundError:
@@ -102,7 +110,7 @@ def _is_at_or_below(path: str, places: frozenset[str]) -> bool:
 
 
 def _is_no_folder(path: Path) -> bool:
-    """Also a link to a folder: writing through it could leave the tree."""
+    """Tell what cannot hold files: a link to a folder cannot, since it could leave the tree."""
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 
@@ -141,8 +149,7 @@ def _write_manifest(manifest: Path, paths: Iterable[str]) -> None:
     fresh.replace(manifest)
 
 
-# Which of head's files the base tree gets, so that both sides run the same benchmarks.
-
+# -- which files --------------------------------------------------------------------------------
 
 BENCHMARK_FOLDERS = TEST_FOLDERS | {
     "bench",
@@ -160,7 +167,7 @@ CONFTEST, INIT = "conftest.py", "__init__.py"
 
 
 def overlay_files(root: Path, test_modules: Iterable[Path], inipath: Path | None) -> list[Path]:
-    """Head's benchmark modules, what lies beside them, the conftest chain, the configuration.
+    """List head's benchmark modules, what lies beside them, the conftest chain, the configuration.
 
     Library code must never be among them: head would be compared with itself.
     """
@@ -176,14 +183,14 @@ def overlay_files(root: Path, test_modules: Iterable[Path], inipath: Path | None
 
 
 def stale_files(root: Path, overlay: Iterable[Path]) -> list[Path]:
-    """Files that would steer pytest if the base still had them; head has not, or no longer."""
+    """List files that would steer pytest if the base still had them; head has them no longer."""
     folders = {folder for file in overlay for folder in _folders(root, file.parent)}
     steering = (folder / name for folder in sorted(folders) for name in _steering(root, folder))
     return [file for file in steering if not file.exists()]
 
 
 def benchmark_folder(relative: PurePath) -> PurePath | None:
-    """The outermost folder on the way to `relative` that is named as one of benchmarks."""
+    """Find the outermost folder on the way to `relative` that is named as one of benchmarks."""
     return next((f for f in _outermost_first(relative) if f.name in BENCHMARK_FOLDERS), None)
 
 
@@ -193,12 +200,12 @@ def _chain(root: Path, folder: Path) -> Iterator[Path]:
 
 
 def _steering(root: Path, folder: Path) -> tuple[str, ...]:
-    """The package marker of a library's folder is library code, that of a test folder is not."""
+    """Name the files that steer pytest: `__init__.py` in a folder of tests, not in a library's."""
     return (CONFTEST, INIT) if benchmark_folder(folder.relative_to(root)) else (CONFTEST,)
 
 
 def _folders(root: Path, folder: Path) -> list[Path]:
-    """`folder` and those above it up to the root; nothing for one outside the root."""
+    """List `folder` and those above it up to the root; nothing for one outside the root."""
     return [f for f in (folder, *folder.parents) if f.is_relative_to(root)]
 
 
@@ -209,7 +216,7 @@ def _whole_folders(root: Path, modules: Iterable[Path]) -> list[Path]:
 
 
 def _whole_folder(folder: PurePath) -> PurePath | None:
-    """What is copied along with a module in `folder`."""
+    """Return the folder that is copied along with a module in `folder`."""
     tests = (f for f in _outermost_first(folder) if f.name in TEST_FOLDERS)
     return next(tests, folder if benchmark_folder(folder) else None)
 
@@ -219,7 +226,7 @@ def _outermost_first(relative: PurePath) -> list[PurePath]:
 
 
 def _all_files(folder: Path) -> Iterator[Path]:
-    """Tracked and new files; what git ignores (bytecode, results) stays at head."""
+    """Yield tracked and new files; what git ignores (bytecode, results) stays at head."""
     names = listed(folder, "--cached", "--others", "--exclude-standard", "--", ".")
     files = (folder / name for name in names if "__pycache__" not in PurePath(name).parts)
     return (file for file in files if file.is_symlink() or file.is_file())

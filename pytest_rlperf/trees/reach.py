@@ -1,4 +1,10 @@
-"""The files in which two revisions differ."""
+"""Which tests a change can reach: the files in which two revisions differ, and who imports them.
+
+Inside of packages grimp tells who imports what, and reads each file once. Test files, conftests and
+helpers are in no package that it could read, so their own import statements are followed until they
+lead into one. In doubt a change reaches a test: one that is left out wrongly is a regression that
+nobody sees.
+"""
 
 import ast
 import importlib.util
@@ -17,18 +23,20 @@ if TYPE_CHECKING:
 
 
 def changed_files(root: Path, base: str, head: str | None) -> frozenset[Path]:
-    """Real paths, of files that are gone too. `head` is None for the working tree, whose new files
-    count.
+    """Return real paths, of files that are gone too. `head` is None for the working tree, whose new
+    files count.
     """
     top, _ = top_level(root)
     revisions = (base,) if head is None else (base, head)
-    told = git(top, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", *revisions, "--")
+    diff = git(top, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", *revisions, "--")
     new = listed(top, "--others", "--exclude-standard") if head is None else []
     folder = Path(os.path.realpath(top))
-    return frozenset(folder / name for name in (*told.split("\0"), *new) if name)
+    return frozenset(folder / name for name in (*diff.split("\0"), *new) if name)
 
 
-# The import statements of a file, wherever in it they stand.
+# -- modules, their files and what these import -------------------------------------------------
+
+INIT = "__init__.py"
 
 
 class Imported(NamedTuple):
@@ -39,7 +47,9 @@ class Imported(NamedTuple):
 
 
 def imported_names(source: bytes) -> Iterator[Imported]:
-    """Raises SyntaxError or ValueError for what is no Python."""
+    """Yield what the import statements of a file load, wherever they stand; raises SyntaxError or
+    ValueError for what is no Python.
+    """
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from (Imported(alias.name, 0) for alias in node.names)
@@ -50,40 +60,34 @@ def imported_names(source: bytes) -> Iterator[Imported]:
                 yield Imported(f"{parent}.{alias.name}".lstrip("."), node.level)
 
 
-# Names of modules and the files of the repository that hold them.
-
-
-INIT = "__init__.py"
-
-
 @dataclass(frozen=True)
 class Modules:
-    """Those that this process would import from the tree under `top`, and nobody else's."""
+    """The modules that this process would import from the tree under `top`, and their files."""
 
     top: Path
-    _found: dict[str, tuple[Path, ...]] = field(default_factory=dict, repr=False)
+    _places: dict[str, tuple[Path, ...]] = field(default_factory=dict, repr=False)
 
     def folders(self, package: str) -> tuple[Path, ...]:
-        """Of a top-level package of the tree; none for what is a single file, or elsewhere."""
-        if package not in self._found:
-            self._found[package] = tuple(self._search(package))
-        return tuple(place for place in self._found[package] if place.is_dir())
+        """List the folders of a package of the tree; none for a file, or what lies elsewhere."""
+        if package not in self._places:
+            self._places[package] = tuple(self._search(package))
+        return tuple(place for place in self._places[package] if place.is_dir())
 
     def is_library(self, package: str) -> bool:
-        """Helpers of the tests are none: some files there may be no Python, on purpose."""
+        """Tell a library from helpers of the tests, where files may be no Python, on purpose."""
         return package not in TEST_FOLDERS and bool(self.folders(package))
 
     def files(self, name: str) -> Iterator[Path]:
-        """All that `import name` runs: the packages on the way, and the module itself."""
+        """Yield all that `import name` runs: the packages on the way, and the module itself."""
         package, *parts = name.split(".")
         folders = self.folders(package)
         if not folders:
-            yield from (place for place in self._found[package] if place.is_file())
+            yield from (place for place in self._places[package] if place.is_file())
         for folder in folders:
             yield from files_below(folder, parts)
 
     def name_of(self, file: Path, package: str) -> str | None:
-        """The module of `package` that `file` holds."""
+        """Name the module of `package` that `file` holds."""
         for folder in self.folders(package):
             if file.is_relative_to(folder):
                 parts = file.relative_to(folder).with_suffix("").parts
@@ -105,7 +109,7 @@ class Modules:
 
 
 def files_below(folder: Path, parts: list[str]) -> Iterator[Path]:
-    """The package in `folder`, and what lies on the way to the module `parts` in it."""
+    """Yield the package in `folder`, and what lies on the way to the module `parts` in it."""
     yield from _existing(folder / INIT)
     for part in parts:
         yield from _existing(folder / f"{part}.py")
@@ -118,19 +122,13 @@ def _existing(file: Path) -> Iterator[Path]:
         yield file
 
 
-# Every file of the repository that a file imports, directly or through others.
-#
-# Inside of packages grimp tells, which reads each once. Test files, conftests and helpers are in no
-# package that it could read, so their own import statements are followed until they lead into one.
-
-
 class ImportsUnknown(RlperfError):
-    """It cannot be told what a test imports."""
+    """Raised where it cannot be told what a test imports."""
 
 
 @dataclass(frozen=True)
 class Imports:
-    """What the files of a tree import, as far as it lies in the tree."""
+    """Tells what the files of a tree import, as far as it lies in the tree."""
 
     modules: Modules
     packages: tuple[str, ...]
@@ -138,15 +136,15 @@ class Imports:
 
     @classmethod
     def around(cls, files: Iterable[Path], top: Path) -> "Imports":
-        """`files` say which packages there are to look at."""
+        """Look at the packages that `files` lead to."""
         modules = Modules(top)
         bare = cls(modules, (), None)
         packages: set[str] = set()
-        found = set(bare._top_names(files))
-        while new := {name for name in found if modules.is_library(name)} - packages:
+        names = set(bare._top_names(files))
+        while new := {name for name in names if modules.is_library(name)} - packages:
             packages |= new
             graph = _graph(packages)
-            found = {name.partition(".")[0] for name in graph.modules}
+            names = {name.partition(".")[0] for name in graph.modules}
         return cls(modules, tuple(sorted(packages)), graph) if packages else bare
 
     def _top_names(self, files: Iterable[Path]) -> Iterator[str]:
@@ -154,7 +152,7 @@ class Imports:
             yield from (name.partition(".")[0] for name, level in _names(file) if not level)
 
     def reached(self, files: Iterable[Path]) -> frozenset[Path]:
-        """`files` and all that they lead to."""
+        """Return `files` and all that they lead to."""
         seen: set[Path] = set()
         left = list(files)
         while left:
@@ -188,7 +186,7 @@ def _names(file: Path) -> Iterable[tuple[str, int]]:
 
 
 def _graph(packages: Iterable[str]) -> "ImportGraph":
-    """With what they import from other packages: some of those may be in the tree too."""
+    """Build the graph with what they import from other packages, which may be in the tree too."""
     try:
         import grimp
     except ImportError:
@@ -201,10 +199,7 @@ def _graph(packages: Iterable[str]) -> "ImportGraph":
         raise ImportsUnknown(f"grimp cannot read {', '.join(sorted(packages))} ({error})") from None
 
 
-# Which tests a change can reach.
-#
-# In doubt it reaches them: a test that is left out wrongly is a regression that nobody sees.
-
+# -- what a changed file reaches ----------------------------------------------------------------
 
 PROSE = frozenset({".md", ".rst", ".png", ".svg", ".jpg", ".gif", ".ipynb", ".html", ".css"})
 """Endings of files that people read and no test runs."""
@@ -214,7 +209,9 @@ CONFTEST = "conftest.py"
 
 
 def is_reached(test: Path, imports: Set[Path], changed: Iterable[Path], top: Path) -> bool:
-    """`imports` are the files that the test's file leads to, itself and its conftests included."""
+    """Tell whether any changed file reaches the test. `imports` are the files that the test's file
+    leads to, itself and its conftests included.
+    """
     return any(_reaches(file, test, imports, top) for file in changed)
 
 
@@ -236,5 +233,5 @@ def _is_prose(file: Path, top: Path) -> bool:
 
 
 def _leads_nowhere(test: Path, imports: Set[Path]) -> bool:
-    """It imports nothing of the project, so what it runs is found in some other way."""
+    """Notice a test that imports nothing of the project: what it runs is found in another way."""
     return all(file == test or file.name == CONFTEST for file in imports)

@@ -48,9 +48,10 @@ def boot(job_file: str) -> int:
     sys.path[:] = job["sys_path"]
     seed = job["layout_seed"]
     alive = [] if seed is None else scatter(Random(seed), BEFORE_IMPORTS)
+    from pytest_rlperf.wire import Job, typed
     from pytest_rlperf.worker.session import work
 
-    status = work(job)
+    status = work(typed(Job, job))
     del alive  # kept until here: freed memory would be filled by the first imports
     return status
 

@@ -6,12 +6,14 @@ whose result is one of their arrays has done that.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
+
+from pytest_rlperf.model.block import DeviceFacts
 
 HOST = "cpu"
 MOST_LEAVES = 1_000
@@ -46,21 +48,26 @@ class Settling:
         if self.device is not None:
             self.device.settle(result)
 
-    def seen(self) -> dict[str, bool]:
-        """What a plan is chosen by (see `model.Scouted`)."""
-        device = self.device
-        return {
-            "hosted": device is not None and device.on_host,
-            "accelerated": device is not None and not device.on_host,
-        }
+    @property
+    def hosted(self) -> bool:
+        """Whether other threads of this process compute the result."""
+        return self.device is not None and self.device.on_host
 
-    def facts(self) -> dict[str, Any]:
-        """What the controller is told; nothing of a test that computes where it is called."""
+    @property
+    def accelerated(self) -> bool:
+        """Whether something besides the cores computes the result."""
+        return self.device is not None and not self.device.on_host
+
+    def used(self, cpu_ns: Sequence[int], wall_ns: Sequence[int], cores: int) -> DeviceFacts | None:
+        """Return how busy the device was in the slices; None: the test computes where it is
+        called. Of the host, CPU time tells how busy the cores were.
+        """
         if self.device is None:
-            return {}
-        name, on_host = self.device.name, self.device.on_host
-        told = self.device.utilisation()
-        return {"device": {"name": name, "on_host": on_host, "utilisation": told}}
+            return None
+        if not self.device.on_host:
+            return DeviceFacts(self.device.name, self.device.utilisation())
+        busy = sum(cpu_ns) / (cores * max(1, sum(wall_ns)))
+        return DeviceFacts(self.device.name, min(1.0, busy))
 
 
 def device_of(result: Any) -> Device | None:

@@ -1,12 +1,13 @@
 """The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import psutil
 
 from pytest_rlperf.machine.host import ended_children_cpu, threads_delay_ns
-from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX
+from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Scouted
 from pytest_rlperf.worker.calls import Calls, Rounds
 from pytest_rlperf.worker.clock import Clock, Elapsed
 
@@ -28,24 +29,29 @@ BUSY_SHARE = 0.2
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
-def scout(calls: Calls | Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
-    """Make some calls, and return what a plan is chosen by (see `model.Scouted`)."""
+def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
+    """Make some calls; return what a plan is chosen by, and what the last call returned."""
     before = _children_cpu()
     begun = time.perf_counter()
     if isinstance(calls, Rounds):
         seen, result = _look_at_rounds(calls, clock)
     else:
         seen, result = _look(calls, clock, begun)
-    device = calls.settle.seen()
-    if device["hosted"] and isinstance(calls, Calls):
-        seen["cpu_share"] = _wanted_share(calls)
+    if calls.settle.hosted and isinstance(calls, Calls):
+        seen = replace(seen, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
-    busy = {"processes": 1 + _busy(before, _children_cpu(), seconds)}
-    state = {"has_setup": calls.has_setup, "setup_ns": calls.setup_ns}
-    return seen | busy | state | device, result
+    seen = replace(
+        seen,
+        processes=1 + _busy(before, _children_cpu(), seconds),
+        has_setup=calls.has_setup,
+        setup_ns=calls.setup_ns,
+        hosted=calls.settle.hosted,
+        accelerated=calls.settle.accelerated,
+    )
+    return seen, result
 
 
-def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], Any]:
+def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
     """Look at a function by calling it until 10 ms are full."""
     elapsed, result = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
@@ -64,7 +70,7 @@ def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], A
     if _children_cpu():
         while time.perf_counter() - begun < CHILD_WATCH_S:
             calls.once()
-    return _times(first_ns, elapsed, number, rounds=0, iterations=1, warmup=0), result
+    return _times(first_ns, elapsed, number), result
 
 
 def _quickest(
@@ -79,7 +85,7 @@ def _quickest(
     return elapsed, result
 
 
-def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
+def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[Scouted, Any]:
     """Make all rounds: the test goes on as it does in every block."""
     for _ in range(rounds.warmup):
         rounds.once()
@@ -89,17 +95,22 @@ def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[dict[str, float], Any
     if rounds.rounds > 1:
         number = (rounds.rounds - 1) * rounds.iterations
         elapsed, result = rounds.timed(number, clock)
-    counted = {"rounds": rounds.rounds, "iterations": rounds.iterations, "warmup": rounds.warmup}
-    return _times(first_ns, elapsed, number, **counted), result
+    seen = replace(
+        _times(first_ns, elapsed, number),
+        rounds=rounds.rounds,
+        iterations=rounds.iterations,
+        warmup=rounds.warmup,
+    )
+    return seen, result
 
 
-def _times(first_ns: int, elapsed: Elapsed, calls: int, **counted: int) -> dict[str, float]:
-    return {
-        "first_ns": float(first_ns),
-        "call_ns": elapsed.own_ns / calls,
-        "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
-        **counted,
-    }
+def _times(first_ns: int, elapsed: Elapsed, calls: int) -> Scouted:
+    return Scouted(
+        call_ns=elapsed.own_ns / calls,
+        first_ns=float(first_ns),
+        cpu_share=min(1.0, elapsed.cpu_ns / elapsed.own_ns),
+        processes=1,
+    )
 
 
 def _wanted_share(calls: Calls) -> float:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from pytest_rlperf.machine.host import fixed_addresses
-from pytest_rlperf.trees.cache import FOLDER
+from pytest_rlperf.trees.cache import BYTECODE_FOLDER
 
 # -- the environment -----------------------------------------------------------------------------
 
@@ -65,7 +65,7 @@ def worker_environment(
     env["PYTHONHASHSEED"] = str(hash_seed)
     # Bytecode and compiled kernels are kept by the path of their source, so each tree has its
     # own, both sides in the same state, and the user's folders stay clean.
-    env["PYTHONPYCACHEPREFIX"] = str(caches / FOLDER)
+    env["PYTHONPYCACHEPREFIX"] = str(caches / BYTECODE_FOLDER)
     env["NUMBA_CACHE_DIR"] = str(caches / "numba")
     # For processes that a test starts itself: they have no import redirection.
     old = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []

@@ -209,7 +209,7 @@ def test_starts_read_back_too(tmp_path: Path):
     assert read_module(tmp_path / "test_a.json") == {test.nodeid: test}
 
 
-# Memory in a stored baseline: read back, refused where damaged, and absent in older files.
+# -- memory: read back, refused where damaged, absent in older files ----------------------------
 
 
 MEMORY = StoredMemory(

@@ -1,4 +1,8 @@
-"""The folder of stored baselines: whose is compared with, and what a save leaves of it."""
+"""The folder of stored baselines: which one is compared with, and what a save leaves of it.
+
+A save that was refused is kept in the cache until it is accepted, and is found from within its
+project.
+"""
 
 import os
 import subprocess
@@ -252,7 +256,7 @@ def test_a_folder_that_does_not_exist_yet_can_be_written(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-# A refused save: kept in the cache until it is accepted, and found from within its project.
+# -- a refused save -----------------------------------------------------------------------------
 
 
 OLD = Accepted("it checks more", "2029", None, 0.3)

@@ -88,7 +88,7 @@ def test_measured_and_modelled_are_drawn_together(jobs: list[str], name: str, be
 def test_without_matplotlib_one_sentence_says_what_to_install(
     jobs: list[str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
-    for name in ("pytest_rlperf.scale.plot", "pytest_rlperf.report.page.plots"):
+    for name in ("matplotlib.figure", "pytest_rlperf.report.page.plots"):
         monkeypatch.delitem(sys.modules, name, raising=False)
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert main(["scale", *jobs]) == 0

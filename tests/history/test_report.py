@@ -18,7 +18,7 @@ from pytest_rlperf.history.records import (
 )
 from pytest_rlperf.history.report import (
     BLOCKS,
-    MOST,
+    MOST_POINTS,
     render_trends,
     render_trends_markdown,
     sparkline,
@@ -147,5 +147,5 @@ def test_values_are_drawn_from_the_lowest_to_the_highest(values: list[float], dr
 @given(st.lists(st.floats(-1, 100), max_size=60))
 def test_every_point_has_a_block_up_to_the_most_that_are_drawn(values: list[float]):
     drawn = sparkline(values)
-    assert len(drawn) == min(len(values), MOST)
+    assert len(drawn) == min(len(values), MOST_POINTS)
     assert set(drawn) <= set(BLOCKS)

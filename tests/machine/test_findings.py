@@ -1,4 +1,4 @@
-"""What the doctor says of a machine's facts."""
+"""The doctor's findings on the facts of a machine."""
 
 import sys
 from dataclasses import replace
@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.machine import findings as findings_module
-from pytest_rlperf.machine.findings import Facts, findings, loop_drift, read_facts
+from pytest_rlperf.machine.findings import HostFacts, findings, loop_drift, read_facts
 
-GOOD = Facts(
+GOOD = HostFacts(
     cores=4,
     sees_delay=True,
     fixed_addresses=True,

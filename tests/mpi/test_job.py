@@ -1,4 +1,4 @@
-"""From the files of the ranks to how each of them ended."""
+"""The files of the ranks tell how each of them ended."""
 
 import signal
 from pathlib import Path

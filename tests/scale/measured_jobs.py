@@ -3,8 +3,8 @@
 import math
 from collections.abc import Mapping
 
-from pytest_rlperf.scale.jobs import Collective, MeasuredJob, Network, Part, Terms
-from pytest_rlperf.scale.projection import parts_of, volumes
+from pytest_rlperf.scale.jobs import Collective, MeasuredJob, Network, Terms, TimePart
+from pytest_rlperf.scale.projection import seconds_by_part, volumes
 
 PERIODS = (500, 2_000, 8_000)
 TERMS = {
@@ -30,7 +30,7 @@ def a_job(
     syncs = 4_000_000 // period
     bytes_a_sync = round(said(workload, period))
     sent = bytes_a_sync * syncs * ranks * volumes(collective, ranks)
-    parts = parts_of(terms[workload], collective, ranks, steps / ranks, syncs, bytes_a_sync)
+    parts = seconds_by_part(terms[workload], collective, ranks, steps / ranks, syncs, bytes_a_sync)
     seconds = math.fsum(parts.values())
     return MeasuredJob(
         name=f"{workload}-{ranks}-{period}.json",
@@ -38,7 +38,7 @@ def a_job(
         ranks=ranks,
         steps=steps,
         seconds=seconds,
-        sync_seconds=seconds - parts[Part.COMPUTING],
+        sync_seconds=seconds - parts[TimePart.COMPUTING],
         bytes_sent=round(sent),
         syncs=syncs,
     )

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from scipy.optimize import nnls  # type: ignore[import-untyped]
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.scale.fit import confused, fit_jobs, nonnegative_least_squares
+from pytest_rlperf.scale.fit import first_confused, fit_jobs, nonnegative_least_squares
 from pytest_rlperf.scale.jobs import Collective, MeasuredJob, Network, Terms
 from tests.factories import examples
 from tests.scale.measured_jobs import TERMS, a_job, some_jobs
@@ -177,4 +177,4 @@ def test_a_term_that_would_be_negative_is_zero():
     ],
 )
 def test_a_term_is_told_only_if_it_goes_its_own_way(rows: list[list[float]], unclear: int | None):
-    assert confused(rows) == unclear
+    assert first_confused(rows) == unclear

@@ -31,7 +31,7 @@ def test_a_job_tells_what_it_did(tmp_path: Path):
     path = written(tmp_path, JOB)
     (job,) = read_jobs(path)
     assert (job.name, job.workload) == (str(path), "TicTacToe-v0 compiled")
-    assert (job.period, job.sent_a_sync, job.computing_s) == (1_000, 400, 1.5)
+    assert (job.period, job.sent_per_sync, job.computing_s) == (1_000, 400, 1.5)
 
 
 @pytest.mark.parametrize(

@@ -9,16 +9,16 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.scale.fit import fit_jobs
-from pytest_rlperf.scale.jobs import Collective, Network, Part, ScalePlan, Terms
+from pytest_rlperf.scale.jobs import Collective, Network, ScalePlan, Terms, TimePart
 from pytest_rlperf.scale.projection import (
     bytes_at,
+    lag_of_slowest,
     messages,
     modelled,
+    payload_per_sync,
     project,
-    said_a_sync,
     sent_by_period,
     shortest_period,
-    slowest_of,
     volumes,
 )
 from tests.factories import examples
@@ -78,24 +78,24 @@ def test_a_row_by_hand():
     15 times 10 kB at 1.25 GB/s.
     """
     point = modelled(TERMS, PLAN, 16)
-    assert point.parts[Part.COMPUTING] == pytest.approx(0.0625)
-    assert point.parts[Part.LATENCY] == pytest.approx(625 * 8 * 50e-6)
-    assert point.parts[Part.BANDWIDTH] == pytest.approx(625 * 15 * 10_000 / 1.25e9)
+    assert point.parts[TimePart.COMPUTING] == pytest.approx(0.0625)
+    assert point.parts[TimePart.LATENCY] == pytest.approx(625 * 8 * 50e-6)
+    assert point.parts[TimePart.BANDWIDTH] == pytest.approx(625 * 15 * 10_000 / 1.25e9)
     assert point.efficiency == pytest.approx(0.0625 / (0.0625 + 0.25 + 0.075))
     assert point.speedup == pytest.approx(16 * point.efficiency)
-    assert (point.limit, point.steps, point.modelled) == (Part.LATENCY, 10_000_000, True)
+    assert (point.limit, point.steps, point.modelled) == (TimePart.LATENCY, 10_000_000, True)
 
 
 def test_weak_scaling_gives_each_node_all_steps():
     point = modelled(TERMS, replace(PLAN, scaling=Scaling.WEAK), 16)
     assert point.steps == 160_000_000
-    assert point.parts[Part.COMPUTING] == pytest.approx(1.0)
+    assert point.parts[TimePart.COMPUTING] == pytest.approx(1.0)
     assert point.efficiency == pytest.approx(modelled(TERMS, PLAN, 16).efficiency)
 
 
 def test_a_job_that_is_shorter_than_a_period_synchronises_once():
     plan = replace(PLAN, steps=16_000, period=100_000)
-    assert modelled(TERMS, plan, 16).parts[Part.LATENCY] == pytest.approx(8 * 50e-6)
+    assert modelled(TERMS, plan, 16).parts[TimePart.LATENCY] == pytest.approx(8 * 50e-6)
 
 
 def test_computing_hides_an_exchange_as_far_as_it_is_said_to():
@@ -116,7 +116,7 @@ def test_a_stated_network_stands_in_place_of_the_fitted_one_and_on_top_of_it():
     fitted = project(fit, "Large-v0", PLAN, [16], None, None).rows[0]
     assert fitted.at_least is None
     assert fitted.expected.period is None
-    for part in (Part.LATENCY, Part.BANDWIDTH):
+    for part in (TimePart.LATENCY, TimePart.BANDWIDTH):
         apart = row.expected.point.parts[part] + fitted.expected.point.parts[part]
         assert row.at_least.point.parts[part] == pytest.approx(apart)
 
@@ -173,19 +173,23 @@ def test_latencies_and_volumes_are_those_of_the_algorithm(
 
 @pytest.mark.parametrize("collective", Collective)
 def test_one_rank_exchanges_nothing_and_waits_for_nobody(collective: Collective):
-    assert (messages(collective, 1), volumes(collective, 1), slowest_of(1)) == (0, 0, 0)
+    assert (messages(collective, 1), volumes(collective, 1), lag_of_slowest(1)) == (0, 0, 0)
 
 
 @pytest.mark.parametrize("collective", Collective)
 def test_more_ranks_never_cost_less(collective: Collective):
-    for cost in (lambda p: messages(collective, p), lambda p: volumes(collective, p), slowest_of):
+    for cost in (
+        lambda p: messages(collective, p),
+        lambda p: volumes(collective, p),
+        lag_of_slowest,
+    ):
         costs = [cost(ranks) for ranks in range(1, 300)]
         assert costs == sorted(costs)
 
 
 @pytest.mark.parametrize(("ranks", "largest"), [(2, 0.564), (4, 1.029), (16, 1.766), (256, 2.826)])
 def test_the_slowest_lies_as_far_behind_as_the_largest_of_normal_values(ranks: int, largest: float):
-    assert slowest_of(ranks) == pytest.approx(largest / 0.564, rel=0.05)
+    assert lag_of_slowest(ranks) == pytest.approx(largest / 0.564, rel=0.05)
 
 
 @pytest.mark.parametrize("collective", Collective)
@@ -194,7 +198,7 @@ def test_what_a_rank_has_to_say_is_not_multiplied_by_who_hears_it(
     collective: Collective, ranks: int
 ):
     job = a_job(ranks=ranks, collective=collective)
-    assert said_a_sync(job, collective) == pytest.approx(said("Small-v0", 500), rel=0.01)
+    assert payload_per_sync(job, collective) == pytest.approx(said("Small-v0", 500), rel=0.01)
 
 
 @pytest.mark.parametrize(

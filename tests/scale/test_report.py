@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.scale.fit import fit_jobs
-from pytest_rlperf.scale.jobs import Collective, Fit, Fitted, Network, ScalePlan
+from pytest_rlperf.scale.jobs import Collective, Fit, FittedTerm, Network, ScalePlan
 from pytest_rlperf.scale.projection import project
 from pytest_rlperf.scale.report import render_fit, render_notes, render_projection, scale_as_dict
 from tests.scale.measured_jobs import a_job, some_jobs
@@ -87,13 +87,13 @@ def test_a_model_that_misses_its_jobs_is_told_as_doubtful():
 @pytest.mark.parametrize(
     ("fitted", "words"),
     [
-        (Fitted(0.0, 0.0, 1e-9), "no limit seen  1 GB/s to no limit seen"),
-        (Fitted(0.0, 0.0, 0.0), "no limit seen not told from none"),
-        (Fitted(1e-8), "100 MB/s       one job alone tells it"),
-        (Fitted(1e-5, 5e-6, 2e-5), "100 kB/s       50 kB/s to 200 kB/s"),
+        (FittedTerm(0.0, 0.0, 1e-9), "no limit seen  1 GB/s to no limit seen"),
+        (FittedTerm(0.0, 0.0, 0.0), "no limit seen not told from none"),
+        (FittedTerm(1e-8), "100 MB/s       one job alone tells it"),
+        (FittedTerm(1e-5, 5e-6, 2e-5), "100 kB/s       50 kB/s to 200 kB/s"),
     ],
 )
-def test_a_bandwidth_is_told_as_far_as_it_was_seen(fitted: Fitted, words: str):
+def test_a_bandwidth_is_told_as_far_as_it_was_seen(fitted: FittedTerm, words: str):
     lines = render_fit(replace(FIT, byte_s=fitted))
     row = next(line for line in lines if line.startswith("bandwidth"))
     assert row.split(maxsplit=1)[1].split() == words.split()

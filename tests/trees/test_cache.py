@@ -8,7 +8,7 @@ from types import ModuleType
 
 import pytest
 
-from pytest_rlperf.trees.cache import FOLDER, seed_bytecode
+from pytest_rlperf.trees.cache import BYTECODE_FOLDER, seed_bytecode
 
 
 @pytest.fixture
@@ -27,13 +27,13 @@ def module(tmp_path: Path) -> ModuleType:
 
 
 def seeded(caches: Path) -> list[Path]:
-    return [path for path in (caches / FOLDER).rglob("*") if path.is_file()]
+    return [path for path in (caches / BYTECODE_FOLDER).rglob("*") if path.is_file()]
 
 
 def test_the_copy_lies_where_python_looks_for_it(tmp_path: Path, module: ModuleType):
     seed_bytecode(tmp_path / "caches", [module], besides=tmp_path / "project")
     script = "import importlib.util, sys; print(importlib.util.cache_from_source(sys.argv[1]))"
-    prefix = ("-X", f"pycache_prefix={tmp_path / 'caches' / FOLDER}")
+    prefix = ("-X", f"pycache_prefix={tmp_path / 'caches' / BYTECODE_FOLDER}")
     command = [sys.executable, "-B", *prefix, "-c", script, str(module.__file__)]
     asked = subprocess.run(command, capture_output=True, text=True, check=True)
     assert seeded(tmp_path / "caches") == [Path(asked.stdout.strip())]

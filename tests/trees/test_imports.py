@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.trees.imports import Foreign, explain, import_roots
-from pytest_rlperf.trees.ownership import Trees, foreign_imports, library_roots, relative
+from pytest_rlperf.trees.imports import ForeignImport, explain, foreign_imports, import_roots
+from pytest_rlperf.trees.ownership import Trees, library_roots, relative
 from tests.trees.environments import MEASURING_CODE, Environment, new_environment
 from tests.trees.repositories import write_files
 
@@ -330,5 +330,5 @@ def test_this_process_knows_where_its_measuring_code_comes_from():
 
 
 def test_an_explanation_names_the_first_module_and_counts_the_others():
-    found = [Foreign(name, f"/x/{name}.py", f"/y/{name}.py", True) for name in ("a", "b")]
+    found = [ForeignImport(name, f"/x/{name}.py", f"/y/{name}.py", True) for name in ("a", "b")]
     assert explain(found).startswith("a was imported from /x/a.py (and 1 more) instead")
