@@ -10,11 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pytest_rlperf.errors import RevisionError
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
+from pytest_rlperf.files import LOCKS, try_lock
 
 KEPT_TREES = 5
 """For each repository: enough for the branches somebody works on in a week."""
@@ -130,15 +126,13 @@ def _try_lock(path: Path, *, touch: bool = True) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if LOCKS and not try_lock(handle):
+                os.close(handle)
+                return None
             if touch:
                 os.utime(path)
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
-        except BlockingIOError:
-            os.close(handle)
-            return None
         except FileNotFoundError:
             pass
         except BaseException:
