@@ -39,6 +39,14 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.replace(part, path)
 
 
+def write_for_user(path: Path, content: str | bytes) -> None:
+    """Write a file that the user named, or say in one sentence why it cannot be."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        refuse(path, f"cannot be written ({error.strerror})", "name another file")
+
+
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
     """Make a new file in the same folder, ours as long as this context lasts."""

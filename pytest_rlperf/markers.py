@@ -26,7 +26,8 @@ def spec_of(item: pytest.Item) -> Spec:
     group = group_of(item)
     if group is not None:
         merged.setdefault("category", group)
-    return spec_from(merged, item.nodeid, _marker_of(item))
+    marker = MPI_MARKER if item.get_closest_marker(MPI_MARKER) else MARKER
+    return spec_from(merged, item.nodeid, marker)
 
 
 def ranks_of(item: pytest.Item) -> RankSpec:
@@ -39,10 +40,6 @@ def ranks_of(item: pytest.Item) -> RankSpec:
     if "scaling" in merged:
         merged["scaling"] = Scaling(merged["scaling"])
     return RankSpec(**merged)
-
-
-def _marker_of(item: pytest.Item) -> str:
-    return MPI_MARKER if item.get_closest_marker(MPI_MARKER) else MARKER
 
 
 def _merged(item: pytest.Item) -> dict[str, Any]:

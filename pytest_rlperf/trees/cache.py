@@ -78,21 +78,15 @@ def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
 
 def prune(cache: Path, keep: int = KEPT_TREES) -> None:
     """Drop the trees longest unused, and those of vanished repositories; never one in use."""
-    for folder in _repository_folders(cache):
+    for owner in cache.glob(f"*/{OWNER}"):
+        folder = owner.parent
         locks = sorted(folder.glob(f"*{LOCK}"), key=_last_use, reverse=True)
-        vanished = not _repository(folder).exists()
+        repository = owner.read_text(encoding="utf-8", errors="surrogateescape")
+        vanished = not os.path.exists(repository)
         for lock in locks[0 if vanished else keep :]:
             _drop(lock)
         if vanished and not list(folder.glob(f"*{LOCK}")):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _repository_folders(cache: Path) -> Iterator[Path]:
-    return (owner.parent for owner in cache.glob(f"*/{OWNER}"))
-
-
-def _repository(folder: Path) -> Path:
-    return Path((folder / OWNER).read_text(encoding="utf-8", errors="surrogateescape"))
 
 
 def _last_use(lock: Path) -> float:
