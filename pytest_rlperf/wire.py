@@ -1,22 +1,307 @@
-"""JSON lines over a socket: what the controller and a worker say to each other.
+"""Every message between the controller and its workers: what is sent, and how it is read back.
 
-Apart from stdin and stdout, so that whatever a test prints disturbs nothing.
+Messages are frozen data classes. They travel as JSON lines over a socket of their own, so that
+whatever a test prints disturbs nothing. `plain` makes JSON of a data class and `typed` makes the
+data class again, by its type hints: nobody else knows the names of the keys.
 """
 
 import json
 import socket
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any, Self
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from enum import Enum
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from pytest_rlperf.model.memory import Probe
-from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.memory import Evidence, Pass, Probe
+from pytest_rlperf.model.plan import Plan, Scouted
+from pytest_rlperf.model.profile import SlicesProfile
 
-Message = dict[str, Any]
+HEAD, BASE = 0, 1
+SIDES = {HEAD: "head", BASE: "base"}
+
+
+# -- what a process is told when it starts --------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One side of one block: where its code lies, and which tests it collects."""
+
+    side: int
+    root: str  # pytest's root folder of this side
+    cwd: str
+    tree: str  # top level of this side's checkout
+    head_tree: str
+    import_roots: tuple[str, ...]  # folders of the tree that code is imported from
+    sys_path: tuple[str, ...]  # head's; a base worker maps it to its own tree
+    pytest_args: tuple[str, ...]
+    options: Mapping[str, Any]  # values of options that other plugins and conftests defined
+    nodeids: tuple[str, ...]
+    channel_fd: int
+    baton_fd: int | None
+    layout_seed: int | None  # None: memory is left as it is, to be measured itself
+    reference: bool = False  # plays the reference kernels instead of tests
+    slowdown: float = 0.0  # share by which every slice is made longer, to prove the gate
+
+
+@dataclass(frozen=True, slots=True)
+class RankOrder:
+    """What all ranks of an MPI job are told alike when they start."""
+
+    job: Job
+    folder: str  # for the files of the ranks
+    nprocs: int
+    timeout_s: float
+    begun: float  # when it was written, in seconds since the epoch
+    host: str  # of the controller
+    controller: int  # its process id
+    launcher: str
+    socket: str | None = None  # where the controller listens; None: a plain run, nothing to say
+
+
+@dataclass(frozen=True, slots=True)
+class Hello:
+    """The first word of a rank: who it is."""
+
+    rank: int
+    pid: int
+
+
+# -- from the controller --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class WorkerKind:
+    """What a worker is started with: tests that differ in it cannot share one."""
+
+    nprocs: int
+    threads: int
+    alone: str = ""  # a test that wants a process for itself
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """One test to be run: the campaign asks for it, the block adds when and where, and the player
+    in the worker obeys it.
+    """
+
+    nodeid: str
+    deadline_s: float
+    plan: Plan | None = None  # None: scout it, unless it is probed
+    probe: Probe | None = None  # look at its memory instead of its time
+    threads: int = 1
+    nprocs: int = 0  # ranks of its job; 0: it needs none
+    seed: int = 0
+    cores: tuple[int, ...] = ()
+    following: str | None = None  # the test that comes next: fixtures they share stay alive
+
+    @property
+    def kind(self) -> WorkerKind:
+        # After another test the first call would not be the first: it might be compiled already.
+        alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
+        return WorkerKind(self.nprocs, self.threads, alone)
+
+
+@dataclass(frozen=True, slots=True)
+class Go:
+    """Both sides are ready: play the slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class StandAside:
+    """The partner cannot run this test: let its body go on without slices."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """There are no more tests: end the session in good order."""
+
+
+# -- from a worker --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """The session is up and has these tests."""
+
+    nodeids: tuple[str, ...]
+    at: float  # on the monotonic clock, which all processes of a machine share
+
+
+@dataclass(frozen=True, slots=True)
+class Uncollected:
+    """A module or test that pytest could not collect."""
+
+    nodeid: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """The test is warmed up and waits for its partner."""
+
+
+@dataclass(frozen=True, slots=True)
+class ScoutReport:
+    """What one side's scout saw of a test."""
+
+    seen: Scouted
+    work: Mapping[str, float] = field(default_factory=dict)
+    steps: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class KernelSpeeds:
+    """What the scout of the reference side saw: the time of one call of each kernel."""
+
+    unit_ns: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class RankShare:
+    """One rank's part of a measurement, besides its times."""
+
+    communication: float  # share of a slice inside calls of the communicator
+    peak_bytes: int
+    exchange_ns: tuple[int, ...] = ()  # CPU time inside of MPI, one a slice; empty: not watched
+
+
+@dataclass(frozen=True, slots=True)
+class Measurement:
+    """What one side measured of one test in one block."""
+
+    block: SideBlock
+    steps: int | None = None
+    kernel_ns: Mapping[str, tuple[float, ...]] = field(default_factory=dict)  # a call, by slice
+    rank: RankShare | None = None  # None: it is no rank's own
+    profile: SlicesProfile | None = None  # None: its slices were not watched
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryReport:
+    """What one process said of its memory."""
+
+    look: Pass
+    repeats: int
+    values: Mapping[str, float]  # by metric
+    evidence: Evidence = field(default_factory=Evidence)
+    call_s: float = 0.0  # the fastest call, where the pass times them
+
+
+Report = ScoutReport | KernelSpeeds | Measurement | MemoryReport
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A phase of the test failed or was skipped."""
+
+    outcome: str  # "failed" or "skipped", as pytest has it
+    text: str
+    sections: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """The test is over on this side."""
+
+    played: bool  # it called the fixture
+    abandoned: bool = False  # the partner left in the middle of the slices
+    imported: Mapping[str, str] = field(default_factory=dict)  # packages of the tree, with files
+    foreign: str | None = None  # why this side did not measure its own code, if it did not
+
+
+FromController = Order | Go | StandAside | Stop
+FromWorker = Hello | Collected | Uncollected | Ready | Report | Trouble | Finished
+Message = FromController | FromWorker
+KINDS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Message)}
+
+
+# -- data classes as JSON, and back ---------------------------------------------------------------
+
+Kind = TypeVar("Kind")
+
+
+def plain(value: object) -> Any:
+    """Return data classes, tuples and mappings as what JSON can hold."""
+    if is_dataclass(value):
+        return {each.name: plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, Mapping):
+        return {key: plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [plain(each) for each in value]
+    return value
+
+
+def typed(kind: type[Kind], data: object) -> Kind:
+    """Return what `plain` made of an instance of `kind` as such an instance again. What is missing
+    has its default; whatever does not fit raises ValueError.
+    """
+    try:
+        return cast(Kind, _reader(cast(Any, kind))(data))
+    except (AttributeError, KeyError, TypeError) as error:
+        raise ValueError(f"this is no {kind.__name__}: {error!r}") from error
+
+
+@cache
+def _reader(kind: Any) -> Callable[[Any], Any]:
+    """Return the function that reads one kind of value; made once for each kind."""
+    origin, args = get_origin(kind), get_args(kind)
+    if origin in (Union, UnionType):
+        return _optional(_reader(next(arg for arg in args if arg is not NoneType)))
+    if origin is tuple:
+        return _of_tuple(args)
+    if origin is not None and issubclass(origin, Mapping):
+        key, read = args[0], _reader(args[1])
+        return lambda data: {key(name): read(value) for name, value in data.items()}
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return kind
+    if is_dataclass(kind):
+        return _of_dataclass(kind)
+    if isinstance(kind, type) and issubclass(kind, tuple):  # a named one
+        readers = [_reader(hint) for hint in get_type_hints(kind).values()]
+        return lambda data: kind(*(read(each) for read, each in zip(readers, data, strict=True)))
+    return lambda data: data
+
+
+def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    return lambda data: None if data is None else read(data)
+
+
+def _of_tuple(args: tuple[Any, ...]) -> Callable[[Any], Any]:
+    if args[-1] is Ellipsis:
+        read = _reader(args[0])
+        return lambda data: tuple(map(read, data))
+    readers = [_reader(arg) for arg in args]
+    return lambda data: tuple(read(each) for read, each in zip(readers, data, strict=True))
+
+
+def _of_dataclass(kind: Any) -> Callable[[Any], Any]:
+    hints = get_type_hints(kind)
+    readers = {each.name: _reader(hints[each.name]) for each in fields(kind) if each.init}
+    return lambda data: kind(**{n: read(data[n]) for n, read in readers.items() if n in data})
+
+
+# -- the connection -------------------------------------------------------------------------------
 
 
 class ChannelClosed(Exception):
     """The other end is gone."""
+
+
+def encode(message: Message) -> bytes:
+    """Return a message as one line."""
+    return json.dumps([type(message).__name__, plain(message)]).encode() + b"\n"
+
+
+def decode(line: bytes) -> Message:
+    """Return the message of one line; ValueError: it holds none."""
+    name, data = json.loads(line)
+    if name not in KINDS:
+        raise ValueError(f"{name!r} is no message")
+    return cast(Message, typed(KINDS[name], data))
 
 
 class Channel:
@@ -31,7 +316,7 @@ class Channel:
 
     def send(self, message: Message) -> None:
         try:
-            self.sock.sendall(json.dumps(message).encode() + b"\n")
+            self.sock.sendall(encode(message))
         except OSError as error:
             raise ChannelClosed from error
 
@@ -59,80 +344,7 @@ class Channel:
 
     def _pop(self) -> Message:
         line, self._buffer = self._buffer.split(b"\n", 1)
-        message: Message = json.loads(line)
-        return message
+        return decode(line)
 
     def close(self) -> None:
         self.sock.close()
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """What the controller wants of one test in one block."""
-
-    nodeid: str
-    plan: Plan | None  # None: scout
-    seed: int
-    deadline_s: float
-    cores: tuple[int, ...]
-    probe: Probe | None = None  # look at its memory instead
-
-
-HEAD, BASE = 0, 1
-
-
-SIDES = {HEAD: "head", BASE: "base"}
-
-
-@dataclass(frozen=True, slots=True)
-class Job:
-    """One side of one block. Everything is plain data: it travels as JSON."""
-
-    side: int
-    root: str  # pytest's root folder of this side
-    cwd: str
-    tree: str  # top level of this side's checkout
-    head_tree: str
-    import_roots: tuple[str, ...]  # folders of the tree that code is imported from
-    sys_path: tuple[str, ...]  # head's; a base worker maps it to its own tree
-    pytest_args: tuple[str, ...]
-    options: Mapping[str, Any]  # values of options that other plugins and conftests defined
-    nodeids: tuple[str, ...]
-    channel_fd: int
-    baton_fd: int | None
-    layout_seed: int | None  # None: memory is left as it is, to be measured itself
-    reference: bool = False  # plays the reference kernels instead of tests
-    slowdown: float = 0.0  # share by which every slice is made longer, to prove the gate
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        values: dict[str, Any] = dict(data)
-        for name, value in values.items():
-            if isinstance(value, list):
-                values[name] = tuple(value)
-        return cls(**values)
-
-
-@dataclass(frozen=True, slots=True)
-class RankOrder:
-    """Equal for all ranks of a job. Everything is plain data: it travels as JSON."""
-
-    job: Job
-    folder: str  # for the files of the ranks
-    nprocs: int
-    timeout_s: float
-    begun: float  # when it was written, in seconds since the epoch
-    host: str  # of the controller
-    controller: int  # its process id
-    launcher: str
-    socket: str | None = None  # where the controller listens; None: a plain run, nothing to say
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(**{**data, "job": Job.from_dict(data["job"])})

@@ -1,1 +1,70 @@
-"""Reinforcement-learning environments, learners and runtimes that are worth gating."""
+"""Reinforcement-learning environments, agents and runtimes that are worth gating.
+
+    from rl_impls import PPO, evaluate
+
+    agent = PPO("CartPole-v1", seed=0).learn(100_000)
+    print(evaluate(agent))
+
+Deep agents and learners of tables by class, and `make`, `train`, `evaluate` and `load` by name.
+Each is imported when it is first asked for: `import rl_impls` itself takes neither NumPy nor Numba.
+"""
+
+from typing import TYPE_CHECKING, Any
+
+from rl_impls.registry import AGENTS, LEARNERS, NUMPY, located
+
+if TYPE_CHECKING:
+    from rl_impls.agents.dqn import DQN
+    from rl_impls.agents.ppo import PPO
+    from rl_impls.agents.qr_dqn import QRDQN
+    from rl_impls.agents.sac import SAC
+    from rl_impls.api import evaluate, load, make, train
+    from rl_impls.tabular import (
+        BatchQLearning,
+        CompiledQLearning,
+        GPUQLearning,
+        ListQLearning,
+        MemoryOptimizedQLearning,
+        NumpyQLearning,
+        OptimalQLearning,
+        SparseQLearning,
+    )
+
+__all__ = [
+    "DQN",
+    "PPO",
+    "QRDQN",
+    "SAC",
+    "BatchQLearning",
+    "CompiledQLearning",
+    "GPUQLearning",
+    "ListQLearning",
+    "MemoryOptimizedQLearning",
+    "NumpyQLearning",
+    "OptimalQLearning",
+    "SparseQLearning",
+    "evaluate",
+    "load",
+    "make",
+    "train",
+]
+
+_PLACES = {
+    place.partition(":")[2]: place
+    for place in (
+        *(entry.backends[NUMPY] for entry in AGENTS.values() if NUMPY in entry.backends),
+        *LEARNERS.values(),
+        *(f"rl_impls.api:{name}" for name in ("evaluate", "load", "make", "train")),
+    )
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    globals()[name] = value = located(_PLACES[name])
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -18,7 +18,7 @@ INTERRUPTED: Final = 130
 
 class _Parser(ArgumentParser):
     def error(self, message: str) -> NoReturn:
-        """One line, which says what to do, instead of the whole usage."""
+        """Print one line, which says what to do, instead of the whole usage."""
         self.exit(USAGE, f"{self.prog}: {message}\n")
 
 

@@ -1,4 +1,9 @@
-"""Errors a user can cause. Each message says what failed, then what to do."""
+"""Errors a user can cause, and the checks of numbers that raise them.
+
+Each message says what failed, then what to do.
+"""
+
+import math
 
 
 class ImplsError(Exception):
@@ -39,3 +44,31 @@ class AgentFileError(ImplsError):
 
 class Diverged(ImplsError):
     """A loss or a gradient of a training is no longer finite."""
+
+
+def at_least(least: int, **values: int) -> None:
+    """Refuse whole numbers below `least`, by name."""
+    for name, value in values.items():
+        if not value >= least:
+            raise SettingError(f"{name} is at least {least}, not {value}.")
+
+
+def fraction(**values: float) -> None:
+    """Refuse numbers outside of 0 to 1, by name."""
+    for name, value in values.items():
+        if not 0.0 <= value <= 1.0:
+            raise SettingError(f"{name} lies between 0 and 1, not at {value}.")
+
+
+def positive(**values: float) -> None:
+    """Refuse numbers that are not finite and above 0, by name."""
+    for name, value in values.items():
+        if not 0.0 < value < math.inf:
+            raise SettingError(f"{name} lies above 0, not at {value}.")
+
+
+def not_negative(**values: float) -> None:
+    """Refuse numbers that are not finite or below 0, by name."""
+    for name, value in values.items():
+        if not 0.0 <= value < math.inf:
+            raise SettingError(f"{name} is 0 or more, not {value}.")

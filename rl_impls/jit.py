@@ -36,7 +36,8 @@ def compiled(function: Function) -> Function:
 
 
 def inlined(function: Function) -> Function:
-    """Part of the compiled functions that call it, and a plain function for everybody else."""
+    """Make a function part of the compiled functions that call it, and leave it plain for everybody
+    else."""
     if not has_numba():
         return function
     from numba.extending import register_jitable
@@ -45,7 +46,7 @@ def inlined(function: Function) -> Function:
 
 
 def version_of(*modules: ModuleType) -> int:
-    """A number that changes with the source of these modules.
+    """Return a number that changes with the source of these modules.
 
     Numba's cache looks only at the file of the function it compiled. A function that calls into
     another file closes over that file's version, and closed-over values belong to the cache's key.

@@ -1,7 +1,7 @@
-"""How the learning rate and the exploration change while a learner learns.
+"""Schedules of the learning rate and of the exploration while a learner learns.
 
-Each schedule counts in steps or in episodes, and says which: `per`. An optimiser asks for the value
-at each of its own steps and looks at no other count.
+Each counts in steps or in episodes, and says which: `per`. An optimiser asks for the value at each
+of its own steps and looks at no other count.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ class Rate(Protocol):
     """A value that depends on nothing but how far the training is."""
 
     def at(self, n: int) -> float:
-        """The value after `n` steps or episodes."""
+        """Return the value after `n` steps or episodes."""
 
 
 class Schedule(Rate, Protocol):
-    """One that the tabular learners follow, in compiled code as well."""
+    """A rate that the tabular learners follow, in compiled code as well."""
 
     @property
     def per(self) -> Per: ...
 
     def course(self, n: int) -> Course:
-        """The same from `n` on."""
+        """Return the schedule from `n` on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """From `start` to `end` in a straight line over `over` steps or episodes, then `end`."""
+    """A straight line from `start` to `end` over `over` steps or episodes, then `end`."""
 
     start: float
     end: float
@@ -135,7 +135,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class Cosine:
-    """From `start` to `end` along half a wave over `over` steps, then `end`.
+    """Half a wave from `start` to `end` over `over` steps, then `end`.
 
     end + (start - end) * (1 + cos(pi * n / over)) / 2 (Loshchilov & Hutter, 2017, without restarts)
     """

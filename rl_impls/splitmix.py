@@ -28,7 +28,7 @@ Chance = NDArray[np.uint64]  # counters, one a stream
 
 @inlined
 def mixed(counter: Any) -> Any:
-    """64 random bits."""
+    """Return 64 random bits."""
     z = (counter ^ (counter >> _S30)) * _MIX_1
     z = (z ^ (z >> _S27)) * _MIX_2
     return z ^ (z >> _S31)
@@ -36,20 +36,20 @@ def mixed(counter: Any) -> Any:
 
 @inlined
 def unit(counter: Any) -> Any:
-    """A number in [0, 1); times a whole number below 2**53 it stays below that number."""
+    """Return a number in [0, 1); times a whole number below 2**53 it stays below that number."""
     return (mixed(counter) >> _S11) * _UNIT
 
 
 @inlined
 def uniform(chance: Any, row: int, low: float, high: float) -> Any:
-    """A number from [low, high), by the next value of the counter in this row."""
+    """Return a number from [low, high), by the next value of the counter in this row."""
     chance[row] += GAMMA
     return low + (high - low) * unit(chance[row])
 
 
 def streams(seed: int | None, n: int) -> Chance:
-    """The first counters of n streams, equal for equal seeds and anybody's guess without one; the
-    first k of them are the same for every n >= k."""
+    """Return the first counters of n streams, equal for equal seeds and anybody's guess without
+    one; the first k of them are the same for every n >= k."""
     if seed is None:
         seed = int(np.random.SeedSequence().generate_state(1, np.uint64)[0])
     if seed < 0:
@@ -61,7 +61,8 @@ def streams(seed: int | None, n: int) -> Chance:
 
 
 def drawn(chance: Chance, n: int) -> NDArray[np.float64]:
-    """The next `n` numbers in [0, 1), those that compiled code draws from the first counter."""
+    """Return the next `n` numbers in [0, 1), those that compiled code draws from the first
+    counter."""
     counters = chance[0] + np.arange(1, n + 1, dtype=np.uint64) * GAMMA
     chance[0] = counters[-1]
     return unit(counters)  # type: ignore[no-any-return]

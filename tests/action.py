@@ -20,7 +20,7 @@ class Script:
 
     @property
     def command(self) -> list[str]:
-        """As GitHub runs `shell: bash`."""
+        """Return the command by which GitHub runs `shell: bash`."""
         return ["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", self.text]
 
 

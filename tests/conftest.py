@@ -1,4 +1,4 @@
-"""What every test may use."""
+"""Settings and plugins that every test may use."""
 
 import os
 import signal

@@ -8,13 +8,14 @@ from typing import Any
 
 from hypothesis import settings
 
-from pytest_rlperf.baselines.stored import Session, Stored
+from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.metric import Interval, Outcome, Verdict
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import RunResult, TestResult, Trial
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.wire import Measurement, Message
 from pytest_rlperf.worker.clock import Elapsed
 
 examples = settings(max_examples=50, deadline=None)
@@ -53,19 +54,26 @@ class FakeClock:
 class FakeChannel:
     """Keeps what was sent, and answers as told."""
 
-    def __init__(self, answers: Iterable[str] = ()) -> None:
-        self.sent: list[dict[str, Any]] = []
+    def __init__(self, answers: Iterable[Message] = ()) -> None:
+        self.sent: list[Message] = []
         self._answers = deque(answers)
 
-    def send(self, message: dict[str, Any]) -> None:
+    def send(self, message: Message) -> None:
         self.sent.append(message)
 
-    def receive(self) -> dict[str, Any]:
-        return {"do": self._answers.popleft()}
+    def receive(self) -> Message:
+        return self._answers.popleft()
 
     @property
-    def events(self) -> list[str]:
-        return [message["event"] for message in self.sent]
+    def kinds(self) -> list[type[Message]]:
+        return [type(message) for message in self.sent]
+
+    @property
+    def measured(self) -> Measurement:
+        """What was sent last."""
+        last = self.sent[-1]
+        assert isinstance(last, Measurement)
+        return last
 
 
 def noisy_ratios(rng: random.Random, number: int, change: float, spread: float) -> list[LogRatios]:

@@ -216,7 +216,7 @@ LARGER = a_test(
             processes=(ProcessPeak("python", 50 * MIB), ProcessPeak("worker 1", 2 * MIB)),
             segments=(ProcessPeak("psm_1a2b", MIB),),
             left=("psm_1a2b",),
-            sites=(Site("rl_impls/replay/ring.py:31", 12 * MIB, 4),),
+            sites=(Site("rl_impls/replay/uniform.py:31", 12 * MIB, 4),),
             curve=_curve(52.0 * MIB, "head"),
         ),
         base=Evidence(curve=_curve(40.0 * MIB, "base")),

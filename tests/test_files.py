@@ -122,7 +122,7 @@ def test_pictures_are_written_as_they_are(tmp_path: Path):
     assert (tmp_path / "figure.png").read_bytes() == b"\x89PNG\r\n"
 
 
-# Files that grow by whole lines.
+# -- files that grow by whole lines -------------------------------------------------------------
 
 
 LINES = ['{"a": 1}', '{"b": "ü"}']

@@ -30,7 +30,7 @@ def started_by(name: str) -> dict[str, Any]:
 
 
 def step_of(job: str) -> dict[str, str]:
-    """What a job hands to the action."""
+    """Return the inputs that a job hands to the action."""
     steps = workflow("rlperf.yml")["jobs"][job]["steps"]
     (step,) = [step for step in steps if step.get("uses") == OURS]
     given: dict[str, str] = step["with"]

@@ -1,12 +1,16 @@
-"""One test module's baseline as a readable JSON file, schema 2."""
+"""A test's stored baseline: ratios to the reference kernels, not seconds, and sizes in bytes.
+
+The baselines of one test module are one readable JSON file, schema 2: written whole, and read back,
+or refused with the first thing that is wrong with it.
+"""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import NoneType
 from typing import Any
 
-from pytest_rlperf.baselines.stored import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.files import (
     NUMBER,
     Shape,
@@ -19,13 +23,84 @@ from pytest_rlperf.files import (
 )
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 
+Facts = Mapping[str, str | int | None]
+"""Facts of machine and libraries that it was recorded under; older files have fewer."""
+
+
+@dataclass(frozen=True, slots=True)
+class Session:
+    """One run that was saved."""
+
+    created: str
+    commit: str | None
+    dirty: bool
+    facts: Facts  # see `machine.fingerprint.comparable`
+    call_ns: float  # seconds of that machine in that hour: shown, not compared
+    blocks: tuple[Mapping[str, LogRatios], ...]  # by kernel
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A regression that was taken over into the baseline, and why."""
+
+    reason: str
+    created: str
+    commit: str | None
+    change: float
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMemory:
+    """Sizes of one saved run as they were, in bytes: no other work on a machine changes them."""
+
+    created: str
+    commit: str | None
+    dirty: bool
+    facts: Facts
+    repeats: int  # calls a process
+    values: Mapping[str, tuple[float, ...]]  # by metric, one a process
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A test's baseline. All its sessions are of one commit; a test of memory alone has none."""
+
+    nodeid: str
+    source_hash: str
+    weights: Mapping[str, float]  # of the kernels that its save chose; a run may speak for others
+    sessions: tuple[Session, ...]
+    steps: int | None = None
+    work: Mapping[str, float] = field(default_factory=dict)
+    accepted: tuple[Accepted, ...] = ()
+    memory: StoredMemory | None = None
+    starts: Mapping[str, "Stored"] = field(default_factory=dict)  # of a fresh process, by metric
+
+    def __post_init__(self) -> None:
+        if bool(self.sessions) != bool(self.weights) or not (self.sessions or self.memory):
+            raise ValueError(f"{self.nodeid}: a baseline needs a session and a kernel, or memory")
+
+    @property
+    def latest(self) -> Session | None:
+        """The session that was saved last, or None where no time is stored."""
+        return max(self.sessions, key=lambda session: session.created, default=None)
+
+    @property
+    def newest(self) -> Session | StoredMemory:
+        """The session, or else the memory, under whose facts it was recorded."""
+        newest = self.latest or self.memory
+        assert newest is not None
+        return newest
+
+
+# -- the file ------------------------------------------------------------------------------------
+
 SCHEMA = 2
 """1: first version. 2: memory, tests that have nothing else, and starts of fresh processes; older
 files load as they are."""
 OLDEST = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
-"""Of a log-ratio: a thousandth of a thousandth is far below any noise."""
+"""Decimals of a log-ratio: a thousandth of a thousandth is far below any noise."""
 MOST_LOG_RATIO = 50.0
 """A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
 ANEW = "restore it from version control, or remove it and save again with --rlperf-save"
@@ -76,13 +151,13 @@ def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
 
 
 def read_module(path: Path) -> dict[str, Stored]:
-    """The tests of one file by node id, or the first thing that is wrong with it."""
+    """Return the tests of one file by node id, or refuse with the first thing that is wrong."""
     content = read_json(path, ANEW)
     if not isinstance(content, dict) or content.get("kind") != KIND:
         refuse(path, "is no stored baseline", ANEW)
     check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)
     check_shape(path, _damages(content), ANEW)
-    return {nodeid: _test_from(nodeid, found) for nodeid, found in content["tests"].items()}
+    return {nodeid: _test_from(nodeid, data) for nodeid, data in content["tests"].items()}
 
 
 # -- writing ------------------------------------------------------------------------------------
@@ -105,8 +180,8 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
 
 
 def _memory_as_dict(memory: StoredMemory) -> dict[str, Any]:
-    sizes = {name: [round(size, 1) for size in found] for name, found in memory.values.items()}
-    return {**{name: getattr(memory, name) for name in MEMORY}, "values": sizes}
+    values = {name: [round(size, 1) for size in sizes] for name, sizes in memory.values.items()}
+    return {**{name: getattr(memory, name) for name in MEMORY}, "values": values}
 
 
 def _session_as_dict(session: Session) -> dict[str, Any]:
@@ -130,42 +205,44 @@ def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _test_from(nodeid: str, found: Mapping[str, Any]) -> Stored:
+def _test_from(nodeid: str, data: Mapping[str, Any]) -> Stored:
     return Stored(
         nodeid=nodeid,
-        source_hash=found["source_hash"],
-        weights=found["weights"],
-        sessions=tuple(_session_from(session) for session in found["sessions"]),
-        steps=found["steps"],
-        work=found["work"],
+        source_hash=data["source_hash"],
+        weights=data["weights"],
+        sessions=tuple(_session_from(session) for session in data["sessions"]),
+        steps=data["steps"],
+        work=data["work"],
         accepted=tuple(
-            Accepted(**{name: accepted[name] for name in ACCEPTED})
-            for accepted in found["accepted"]
+            Accepted(**{name: accepted[name] for name in ACCEPTED}) for accepted in data["accepted"]
         ),
-        memory=_memory_from(found.get("memory")),
-        starts={name: _test_from(nodeid, s) for name, s in found.get("starts", {}).items()},
+        memory=_memory_from(data.get("memory")),
+        starts={name: _test_from(nodeid, s) for name, s in data.get("starts", {}).items()},
     )
 
 
-def _memory_from(found: Mapping[str, Any] | None) -> StoredMemory | None:
-    if found is None:
+def _memory_from(data: Mapping[str, Any] | None) -> StoredMemory | None:
+    if data is None:
         return None
-    values = {name: tuple(sizes) for name, sizes in found["values"].items()}
-    return StoredMemory(**{**{name: found[name] for name in MEMORY}, "values": values})
+    values = {name: tuple(sizes) for name, sizes in data["values"].items()}
+    return StoredMemory(**{**{name: data[name] for name in MEMORY}, "values": values})
 
 
-def _session_from(found: Mapping[str, Any]) -> Session:
-    columns = found["blocks"]
+def _session_from(data: Mapping[str, Any]) -> Session:
+    columns = data["blocks"]
     number = len(next(iter(columns.values()))["typical"])
     blocks = tuple(
         {name: LogRatios(c["typical"][i], c["total"][i]) for name, c in columns.items()}
         for i in range(number)
     )
-    return Session(**{**{name: found[name] for name in SESSION}, "blocks": blocks})
+    return Session(**{**{name: data[name] for name in SESSION}, "blocks": blocks})
+
+
+# -- checking the shape -------------------------------------------------------------------------
 
 
 def _damages(content: Mapping[str, Any]) -> Iterator[str]:
-    """Where it has not the shape of the schema; only the first counts."""
+    """Yield the places that have not the shape of the schema; only the first counts."""
     yield from misfits(content, {"module": (str,), "tests": (dict,)}, "")
     for nodeid, test in content["tests"].items():
         yield from _test_damages(test, nodeid)
@@ -202,10 +279,10 @@ def _memory_damages(memory: object, where: str) -> Iterator[str]:
             yield f"{where}.values.{name}"
 
 
-def _are_sizes(found: object) -> bool:
-    if not isinstance(found, list) or len(found) < LEAST_BLOCKS:
+def _are_sizes(sizes: object) -> bool:
+    if not isinstance(sizes, list) or len(sizes) < LEAST_BLOCKS:
         return False
-    return all(type(size) in NUMBER for size in found)
+    return all(type(size) in NUMBER for size in sizes)
 
 
 def _session_damages(
@@ -225,15 +302,15 @@ def _session_damages(
         yield f"{where}.blocks"
 
 
-def _wrong_numbers(found: Mapping[str, object], where: str) -> Iterator[str]:
-    for name, value in found.items():
+def _wrong_numbers(numbers: Mapping[str, object], where: str) -> Iterator[str]:
+    for name, value in numbers.items():
         if type(value) not in NUMBER:
             yield f"{where}.{name}"
 
 
-def _are_weights(found: Mapping[str, Any]) -> bool:
-    """They sum to one, but for what rounding did."""
-    shares = list(found.values())
+def _are_weights(weights: Mapping[str, Any]) -> bool:
+    """Tell whether these are shares that sum to one, but for what rounding did."""
+    shares = list(weights.values())
     return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3
 
 

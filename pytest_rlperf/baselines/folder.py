@@ -1,6 +1,7 @@
-"""A save that was refused because of a regression, kept until it is accepted with a reason.
+"""Where stored baselines lie: their folder, the data branch that CI keeps them on, and the cache
+folder with saves that were refused.
 
-It lies in the cache folder, not among the baselines: a refused save changes nothing there.
+baselines/<machine key>/<name>/<test module>.json
 """
 
 import json
@@ -10,10 +11,8 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
-from pytest_rlperf.baselines.file import read_module, write_module
-from pytest_rlperf.baselines.stored import Stored
+from pytest_rlperf.baselines.file import Facts, Stored, read_module, write_module
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import (
     Shape,
@@ -27,61 +26,7 @@ from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.trees.cache import digest
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 
-WHERE = "where.json"
-TESTS = "tests.json"
-SHAPE: Shape = {"root": (str,), "folder": (str,), "name": (str,)}
-ANEW = "save again with --rlperf-save"
-
-
-@dataclass(frozen=True, slots=True)
-class Pending:
-    """A refused save."""
-
-    root: Path  # of the project
-    folder: Path  # of this machine's baselines of that name
-    name: str
-    tests: tuple[Stored, ...]
-
-    def with_reason(self, reason: str) -> list[Stored]:
-        return [_with_reason(test, reason) for test in self.tests]
-
-
-def _with_reason(test: Stored, reason: str) -> Stored:
-    given = tuple(a if a.reason else replace(a, reason=reason) for a in test.accepted)
-    return replace(test, accepted=given)
-
-
-def keep_pending(cache: Path, root: Path, folder: Path, name: str, tests: Sequence[Stored]) -> None:
-    place = _place(cache, folder)
-    place.mkdir(parents=True, exist_ok=True)
-    write_module(place / TESTS, name, tests)
-    where = {"root": str(root), "folder": str(folder), "name": name}
-    write_atomically(place / WHERE, json.dumps(where))
-
-
-def find_pending(cache: Path, here: Path) -> list[Pending]:
-    """The refused saves of the project that `here` lies in."""
-    found = []
-    for where in sorted(cache.glob(f"pending/*/{WHERE}")):
-        told = read_json(where, ANEW)
-        check_shape(where, misfits(told, SHAPE, "its top"), ANEW)
-        if here.is_relative_to(told["root"]):
-            tests = tuple(read_module(where.with_name(TESTS)).values())
-            found.append(Pending(Path(told["root"]), Path(told["folder"]), told["name"], tests))
-    return found
-
-
-def drop_pending(cache: Path, folder: Path) -> None:
-    shutil.rmtree(_place(cache, folder), ignore_errors=True)
-
-
-def _place(cache: Path, folder: Path) -> Path:
-    return cache / "pending" / digest(str(folder))
-
-
-# The folder of stored baselines: whose file is compared with, and which are written.
-#
-# baselines/<machine key>/<name>/<test module>.json
+# -- the folder: whose file is compared with, and which are written ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,22 +35,22 @@ class Baselines:
 
     folder: Path
     name: str
-    facts: Mapping[str, Any]  # of this machine
+    facts: Facts  # of this machine
 
     @property
     def own_folder(self) -> Path:
         return self.folder / machine_key(self.facts) / self.name
 
     def load(self) -> dict[str, Stored]:
-        """By node id; of several machines the most similar one's.
+        """Return the baselines by node id; of several machines the most similar one's.
 
         This machine comes first, then those of its CPU model, then the newest. Another
         architecture is never compared with.
         """
-        found: dict[str, Stored] = {}
+        stored: dict[str, Stored] = {}
         for tests in self._by_likeness():
-            found = {**tests, **found}
-        return found
+            stored = {**tests, **stored}
+        return stored
 
     def _by_likeness(self) -> list[dict[str, Stored]]:
         own = self.own_folder
@@ -119,13 +64,13 @@ class Baselines:
         return here, newest.facts.get("cpu") == self.facts["cpu"], newest.created
 
     def _read(self, folder: Path) -> dict[str, Stored]:
-        found: dict[str, Stored] = {}
+        stored: dict[str, Stored] = {}
         for path in sorted(folder.rglob("*.json")):
-            found |= read_module(path)
+            stored |= read_module(path)
         architecture = self.facts["architecture"]
         return {
             nodeid: test
-            for nodeid, test in found.items()
+            for nodeid, test in stored.items()
             if test.newest.facts.get("architecture") == architecture
         }
 
@@ -156,7 +101,7 @@ def _merged(
 
 
 def names_in(folder: Path) -> list[str]:
-    """The names under which something is stored, on whichever machine."""
+    """Return the names under which something is stored, on whichever machine."""
     return sorted({place.name for place in folder.glob("*/*") if any(place.rglob("*.json"))})
 
 
@@ -186,7 +131,7 @@ def _unwritable(folder: Path, why: str | None) -> UsageError:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """For one writer at a time: two would each drop what the other added."""
+    """Lock the folder for one writer at a time: two would each drop what the other added."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
         handle = os.open(folder, os.O_RDONLY)
@@ -203,8 +148,66 @@ def _locked(folder: Path) -> Iterator[None]:
         raise _unwritable(folder, error.strerror) from error
 
 
-# Stored baselines on the data branch, beside the history: CI renews them, main stays clean.
+# -- saves that were refused because of a regression, kept until they are accepted with a reason -
+#
+# They lie in the cache folder, not among the baselines: a refused save changes nothing there.
 
+WHERE = "where.json"
+TESTS = "tests.json"
+SHAPE: Shape = {"root": (str,), "folder": (str,), "name": (str,)}
+ANEW = "save again with --rlperf-save"
+
+
+@dataclass(frozen=True, slots=True)
+class Pending:
+    """A refused save."""
+
+    root: Path  # of the project
+    folder: Path  # of this machine's baselines of that name
+    name: str
+    tests: tuple[Stored, ...]
+
+    def with_reason(self, reason: str) -> list[Stored]:
+        """Return the tests with `reason` for each regression that has none yet."""
+        return [
+            replace(
+                test,
+                accepted=tuple(a if a.reason else replace(a, reason=reason) for a in test.accepted),
+            )
+            for test in self.tests
+        ]
+
+
+def keep_pending(cache: Path, root: Path, folder: Path, name: str, tests: Sequence[Stored]) -> None:
+    """Keep a refused save of the project at `root` in the cache."""
+    place = _place(cache, folder)
+    place.mkdir(parents=True, exist_ok=True)
+    write_module(place / TESTS, name, tests)
+    where = {"root": str(root), "folder": str(folder), "name": name}
+    write_atomically(place / WHERE, json.dumps(where))
+
+
+def find_pending(cache: Path, here: Path) -> list[Pending]:
+    """Return the refused saves of the project that `here` lies in."""
+    saves = []
+    for path in sorted(cache.glob(f"pending/*/{WHERE}")):
+        where = read_json(path, ANEW)
+        check_shape(path, misfits(where, SHAPE, "its top"), ANEW)
+        if here.is_relative_to(where["root"]):
+            tests = tuple(read_module(path.with_name(TESTS)).values())
+            saves.append(Pending(Path(where["root"]), Path(where["folder"]), where["name"], tests))
+    return saves
+
+
+def drop_pending(cache: Path, folder: Path) -> None:
+    shutil.rmtree(_place(cache, folder), ignore_errors=True)
+
+
+def _place(cache: Path, folder: Path) -> Path:
+    return cache / "pending" / digest(str(folder))
+
+
+# -- the data branch -----------------------------------------------------------------------------
 
 FOLDER = "baselines"
 REMOTE = "origin"
@@ -213,11 +216,15 @@ MESSAGE = "Renew the baselines"
 
 @dataclass(frozen=True, slots=True)
 class BaselineBranch:
+    """Stored baselines on the data branch, beside the history: CI renews them, main stays clean."""
+
     repository: Path
     name: str
 
     def lay_out(self, folder: Path) -> int:
-        """Write the stored ones into `folder`, as far as this clone has fetched them; how many."""
+        """Write the stored ones into `folder`, as far as this clone has fetched them; return how
+        many files that were.
+        """
         branch = self._branch()
         known = (branch.tracked(REMOTE), branch.ref)
         revision = next(filter(branch.has, known), None)
@@ -229,7 +236,7 @@ class BaselineBranch:
         return len(files)
 
     def keep(self, folder: Path, remote: str) -> int:
-        """Commit what differs in `folder`, and send it; how many files that were."""
+        """Commit what differs in `folder`, and send it; return how many files that were."""
         branch = self._branch()
         branch.check_writable()
         files = {
@@ -245,15 +252,11 @@ class BaselineBranch:
 
         branch.update(renewed, MESSAGE)
         if written:
-            branch.push(remote, _ours, MESSAGE)
+            # Whoever saved last wins, as in a folder.
+            branch.push(remote, lambda theirs, ours: {**theirs, **ours}, MESSAGE)
         return len(written)
 
     def _branch(self) -> DataBranch:
         branch = DataBranch(self.repository, self.name, FOLDER)
         branch.check()
         return branch
-
-
-def _ours(theirs: Files, ours: Files) -> Files:
-    """Whoever saved last, as in a folder."""
-    return {**theirs, **ours}

@@ -1,13 +1,16 @@
-"""A test's time in reference units: its ratio to a kernel, or to the mix that tracks it best."""
+"""The level that a stored baseline holds head against, or why there is none to hold it against.
+
+A time is stored in reference units: its ratio to a kernel, or to the mix of kernels that tracks the
+test best. Memory is stored in bytes.
+"""
 
 import math
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
-from typing import Any
 
-from pytest_rlperf.baselines.stored import Session, Stored
+from pytest_rlperf.baselines.file import Facts, Session, Stored
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.memory import MemoryMetric, Rule
 from pytest_rlperf.model.metric import Outcome
@@ -16,6 +19,8 @@ from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.worker.kernels import NAMES as KERNELS
 from pytest_rlperf.worker.kernels import NEED_NUMPY
 
+# -- reference units -----------------------------------------------------------------------------
+
 CLOCK = "clock"
 """Not a kernel but the wall clock: what a test that waits is measured in."""
 
@@ -23,17 +28,17 @@ KernelRatios = Mapping[str, LogRatios]
 Weights = Mapping[str, float]
 
 HANDICAP = {1: 1.0, 2: 1.2, 3: 1.3}
-"""By number of kernels. In eight sessions of ten tests, fitted to 24 blocks, other sessions lay off
-by 1.9 % (root mean square; at most 5 %); with weights fitted freely the same, but at most 7 %. With
-12 blocks it was 2.6 %, and at most 10 %.
+"""The spread of a mix counts this many times, by its number of kernels. In eight sessions of ten
+tests, fitted to 24 blocks, other sessions lay off by 1.9 % (root mean square; at most 5 %); with
+weights fitted freely the same, but at most 7 %. With 12 blocks it was 2.6 %, and at most 10 %.
 """
 
 WILD = 0.2
-"""Log-ratio. Few processes in a thousand are off so far, for all of their life."""
+"""A log-ratio: few processes in a thousand are off so far, for all of their life."""
 
 
 def kernel_ratios(block: Block) -> dict[str, LogRatios]:
-    """One block's log-ratios to each kernel, and to a nanosecond of the clock."""
+    """Return one block's log-ratios to each kernel, and to a nanosecond of the clock."""
     if block.reference is None:
         raise ValueError("this block was measured without the reference kernels")
     head = [own / block.head.calls for own in block.head.own_ns]
@@ -43,7 +48,7 @@ def kernel_ratios(block: Block) -> dict[str, LogRatios]:
 
 
 def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
-    """The log-ratio to the weighted mix: a weighted geometric mean of kernels is the unit."""
+    """Return the log-ratio to the mix: a weighted geometric mean of kernels is the unit."""
     return LogRatios(
         sum(weight * ratios[name].typical for name, weight in weights.items()),
         sum(weight * ratios[name].total for name, weight in weights.items()),
@@ -53,70 +58,70 @@ def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
 def fit_weights(
     *runs: Sequence[KernelRatios], besides: frozenset[str] = frozenset()
 ) -> dict[str, float]:
-    """The kernel, or equal parts of two or three, whose ratio varied least over the blocks of a
-    run. Of several runs each has a level of its own, which says nothing about kernels.
+    """Choose the kernel, or equal parts of two or three, whose ratio varied least over the blocks
+    of a run. Of several runs each has a level of its own, which says nothing about kernels.
 
     The blocks must have seen the machine in several states, or there is nothing to learn from.
     Weights fitted freely learn the noise of two dozen blocks, and there are more mixes than
     kernels to be lucky with: so a mix must be clearly better.
     """
     names = sorted(set.intersection(*(set(block) for run in runs for block in run)) - besides)
-    apart = _apart_from_their_level(runs, names)
-    mixes = (chosen for number in HANDICAP for chosen in combinations(names, number))
-    best = min(mixes, key=lambda mix: HANDICAP[len(mix)] * _spread([apart[n] for n in mix]))
+    deviations = _deviations(runs, names)
+    mixes = (mix for number in HANDICAP for mix in combinations(names, number))
+    best = min(mixes, key=lambda mix: HANDICAP[len(mix)] * _spread([deviations[n] for n in mix]))
     return dict.fromkeys(best, 1 / len(best))
 
 
-def _apart_from_their_level(
+def _deviations(
     runs: Sequence[Sequence[KernelRatios]], names: Sequence[str]
 ) -> dict[str, list[float]]:
-    """By kernel, of every block."""
-    found: dict[str, list[float]] = {name: [] for name in names}
+    """Return by kernel how far the ratio of every block lies from the mean of its run."""
+    deviations: dict[str, list[float]] = {name: [] for name in names}
     for blocks in filter(None, runs):
         telling = _telling(blocks, names)
         for name in names:
             ratios = [block[name].typical for block in telling]
             level = statistics.fmean(ratios)
-            found[name] += [ratio - level for ratio in ratios]
-    return found
+            deviations[name] += [ratio - level for ratio in ratios]
+    return deviations
 
 
 def _telling(blocks: Sequence[KernelRatios], names: Sequence[str]) -> Sequence[KernelRatios]:
-    """Without those in which the ratios to all kernels are far off in one direction: there the
+    """Leave out blocks in which the ratios to all kernels are far off in one direction: there the
     test itself had good or bad luck, which says nothing about kernels, and would favour whichever
     happened to be off the other way.
     """
     centres = {name: statistics.median(block[name].typical for block in blocks) for name in names}
 
     def own_luck(block: KernelRatios) -> float:
-        apart = [block[name].typical - centre for name, centre in centres.items()]
-        return max(min(apart), -max(apart))
+        deviations = [block[name].typical - centre for name, centre in centres.items()]
+        return max(min(deviations), -max(deviations))
 
     kept = [block for block in blocks if own_luck(block) < WILD]
     return kept if len(kept) > len(blocks) / 2 else blocks
 
 
-def _spread(kernels: Sequence[Sequence[float]]) -> float:
-    """Of the ratio to a mix in equal parts. Not trimmed: blocks in which the mix did not follow the
-    test through a disturbance are what it is asked for.
+def _spread(deviations: Sequence[Sequence[float]]) -> float:
+    """Return the spread of the ratio to a mix in equal parts. It is not trimmed: blocks in which
+    the mix did not follow the test through a disturbance are what it is asked for.
     """
-    return math.hypot(*map(math.fsum, zip(*kernels, strict=True))) / len(kernels)
+    return math.hypot(*map(math.fsum, zip(*deviations, strict=True))) / len(deviations)
 
 
-# From a stored baseline to the level that head's blocks are held against, or why there is none.
-
+# -- levels of time ------------------------------------------------------------------------------
 
 ELSEWHERE = 0.25
 """The least threshold for a baseline of another CPU model or build of Python: kernels and tests
 gain differently. Two builds of 3.11 lay apart by up to 21 % in tests of interpreted code."""
 SESSION_SPREAD = 0.015
-"""Of the ratio between runs of the same code, in hours of different load, at least."""
+"""The least spread of the ratio between runs of the same code, in hours of different load."""
 TRACKING_SHARE = 0.35
-"""Of the spread over blocks, most of them disturbed on purpose: so far a run in another hour may be
-off. With both, eight saves of five kinds of work lay apart by 0.5 to 1.3 of what they were said to.
+"""A run in another hour may be off by this share of the spread over blocks, most of them disturbed
+on purpose. With both, eight saves of five kinds of work lay apart by 0.5 to 1.3 of what they were
+said to.
 """
 ENOUGH_SESSIONS = 3
-"""So many show by themselves how much they differ."""
+"""This many sessions show by themselves how much they differ."""
 
 MUST_MATCH = ("architecture", "implementation", "python", "threads", "kernels")
 NAMES = {
@@ -131,21 +136,21 @@ NAMES = {
 class Unit:
     """A test's stored time in one mix of kernels (log scale)."""
 
-    weights: Mapping[str, float]
+    weights: Weights
     at: LogRatios
     blur: float  # standard error that no number of new blocks can take away
 
     def apart(self, ratios: KernelRatios) -> LogRatios:
-        """How far a block lies above it."""
-        found = combined(ratios, self.weights)
-        return LogRatios(found.typical - self.at.typical, found.total - self.at.total)
+        """Return how far a block lies above the stored time."""
+        head = combined(ratios, self.weights)
+        return LogRatios(head.typical - self.at.typical, head.total - self.at.total)
 
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A test's stored time, to be told in whatever unit fits the run that is held against it."""
+    """A test's stored time, to be stated in whatever unit fits the run that is held against it."""
 
-    weights: Mapping[str, float]  # of the unit that its save chose
+    weights: Weights  # of the unit that its save chose
     sessions: tuple[Session, ...]
     work: Mapping[str, float]
     floor: float = 0.0  # least threshold
@@ -153,7 +158,7 @@ class Level:
     commit: str | None = None  # None: not exactly known
 
     def unit(self, now: Sequence[KernelRatios] = ()) -> Unit:
-        """In the kernels that follow the test best, then and `now`.
+        """State it in the kernels that follow the test best, then and `now`.
 
         A save on a quiet machine learns little about kernels, however it is disturbed. What the
         run meets is what they have to follow it through; by how much the run lies off its level has
@@ -166,8 +171,8 @@ class Level:
         return Unit(weights, _level(self.sessions, weights), _blur(self.sessions, weights))
 
 
-def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Level | Ended:
-    """`facts` are those of this run and test."""
+def level_of(stored: Stored, source_hash: str, facts: Facts) -> Level | Ended:
+    """Return the level of a stored time under the facts of this run and test."""
     latest = stored.latest
     if latest is None:
         return Ended(Outcome.NO_BASELINE, "its memory is stored, and no time; save it again")
@@ -193,7 +198,7 @@ def level_of(stored: Stored, source_hash: str, facts: Mapping[str, Any]) -> Leve
     )
 
 
-def _kernels_of(facts: Mapping[str, Any]) -> frozenset[str]:
+def _kernels_of(facts: Facts) -> frozenset[str]:
     return KERNELS if facts.get("numpy") else KERNELS - NEED_NUMPY
 
 
@@ -205,8 +210,8 @@ def edited() -> Ended:
     )
 
 
-def differing(then: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[str]) -> list[str]:
-    """A phrase for each of these facts that is not what it was."""
+def differing(then: Facts, now: Facts, names: Sequence[str]) -> list[str]:
+    """Return a phrase for each of these facts that is not what it was."""
     return [
         f"{NAMES.get(name, name)} was {then.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
         for name in names
@@ -214,15 +219,16 @@ def differing(then: Mapping[str, Any], now: Mapping[str, Any], names: Sequence[s
     ]
 
 
-def _elsewhere(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+def _elsewhere(then: Facts, now: Facts) -> Iterator[str]:
+    """Yield the differences that widen what is allowed."""
     if then.get("cpu") != now.get("cpu"):
         yield f"saved on another CPU ({then.get('cpu')})"
     if then.get("python_build") != now.get("python_build"):
         yield f"saved with another build of Python ({then.get('python_build', 'unknown')})"
 
 
-def _beside(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
-    """What is said of a comparison, and does not widen what is allowed."""
+def _beside(then: Facts, now: Facts) -> Iterator[str]:
+    """Yield the differences that are stated, and do not widen what is allowed."""
     for name in ("numpy", "blas"):
         if then.get(name) != now.get(name):
             yield f"{name} {then.get(name) or 'missing'} then, {now.get(name) or 'missing'} now"
@@ -232,7 +238,7 @@ def _beside(then: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
         yield f"program addresses {was} then, {is_now} now"
 
 
-def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRatios:
+def _level(sessions: Sequence[Session], weights: Weights) -> LogRatios:
     means = [_session_level(session, weights) for session in sessions]
     return LogRatios(
         statistics.fmean(level.typical for level in means),
@@ -240,7 +246,7 @@ def _level(sessions: Sequence[Session], weights: Mapping[str, float]) -> LogRati
     )
 
 
-def _session_level(session: Session, weights: Mapping[str, float]) -> LogRatios:
+def _session_level(session: Session, weights: Weights) -> LogRatios:
     blocks = [combined(block, weights) for block in session.blocks]
     return LogRatios(
         estimate([block.typical for block in blocks]).mean,
@@ -248,19 +254,20 @@ def _session_level(session: Session, weights: Mapping[str, float]) -> LogRatios:
     )
 
 
-def _blur(sessions: Sequence[Session], weights: Mapping[str, float]) -> float:
-    """What sessions differ by enters twice: in the stored ones' mean, and in the run of now."""
+def _blur(sessions: Sequence[Session], weights: Weights) -> float:
+    """Return the standard error of the stored level. What sessions differ by enters twice: in the
+    stored ones' mean, and in the run of now.
+    """
     levels = [_session_level(session, weights).typical for session in sessions]
     number = len(levels)
     blocks = [combined(block, weights) for session in sessions for block in session.blocks]
     within = estimate([block.typical for block in blocks]).error
     tracking = TRACKING_SHARE * within * math.sqrt(len(blocks))
-    apart = statistics.stdev(levels) if number >= ENOUGH_SESSIONS else tracking
-    return math.hypot(max(SESSION_SPREAD, apart) * math.sqrt(1 + 1 / number), within)
+    between = statistics.stdev(levels) if number >= ENOUGH_SESSIONS else tracking
+    return math.hypot(max(SESSION_SPREAD, between) * math.sqrt(1 + 1 / number), within)
 
 
-# From stored sizes to what head's are held against, or why they cannot be.
-
+# -- levels of memory ----------------------------------------------------------------------------
 
 EVERYWHERE = ("implementation", "python", "threads")
 """Facts that decide what Python's allocators are asked for."""
@@ -271,6 +278,8 @@ TRACED = frozenset({Rule.TRACED, Rule.GROWTH})
 
 @dataclass(frozen=True, slots=True)
 class MemoryLevel:
+    """A test's stored sizes, to hold head's against."""
+
     values: Mapping[str, tuple[float, ...]]  # by metric, one a process
     repeats: int
     elsewhere: Ended | None = None  # why only what was traced may be compared with
@@ -279,10 +288,8 @@ class MemoryLevel:
         return None if metric.rule in TRACED else self.elsewhere
 
 
-def memory_level(
-    stored: Stored, source_hash: str, facts: Mapping[str, Any]
-) -> MemoryLevel | Ended | None:
-    """None: its memory is not stored. `facts` are those of this run and test."""
+def memory_level(stored: Stored, source_hash: str, facts: Facts) -> MemoryLevel | Ended | None:
+    """Return the level of stored sizes under the facts of this run and test; None: it has none."""
     memory = stored.memory
     if memory is None:
         return None

@@ -1,12 +1,18 @@
-"""From a run to the baselines it leaves: sessions, and the kernels each test is measured in."""
+"""A run without a revision: it compares with the stored baselines, or saves them.
+
+`BaselineRun` takes what the run is held against from the stored tests, and decides whether what was
+measured may be saved. Above it are pure functions: from stored tests to levels, and from a run to
+what is stored.
+"""
 
 import os
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Self
+from typing import Self
 
+from pytest_rlperf.baselines.file import Accepted, Facts, Session, Stored, StoredMemory
 from pytest_rlperf.baselines.folder import (
     Baselines,
     check_writable,
@@ -24,7 +30,6 @@ from pytest_rlperf.baselines.levels import (
     level_of,
     memory_level,
 )
-from pytest_rlperf.baselines.stored import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.partners import THRESHOLD_STORED, Alone, Kernels, Partner
 from pytest_rlperf.gate.selection import Scope
@@ -43,22 +48,25 @@ from pytest_rlperf.trees.cache import cache_folder
 from pytest_rlperf.worker.kernels import EDITION
 from pytest_rlperf.workers.planning import WAITS_SHARE
 
+# -- from stored tests to levels -----------------------------------------------------------------
 
-def facts_of(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+
+def facts_of(fingerprint: Mapping[str, object], threads: int) -> Facts:
+    """Return the facts under which a test with so many threads is measured in this run."""
     return {**comparable(fingerprint, threads), "kernels": EDITION}
 
 
 def levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, Any]
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
 ) -> dict[str, Level | Ended]:
-    """What each test, and each start that it asks for, is held against; those without a baseline
-    are not in it.
+    """Return what each test, and each start that it asks for, is held against; those without a
+    baseline are not in it.
     """
     return {
-        key: level_of(found, b.source_hash, facts_of(fingerprint, b.spec.threads))
+        key: level_of(baseline, b.source_hash, facts_of(fingerprint, b.spec.threads))
         for b in benchmarks
         if b.timed and b.nodeid in stored
-        for key, found in _with_starts(stored[b.nodeid], b.spec)
+        for key, baseline in _with_starts(stored[b.nodeid], b.spec)
     }
 
 
@@ -70,21 +78,21 @@ def _with_starts(test: Stored, spec: Spec) -> Iterator[tuple[str, Stored]]:
 
 
 def memory_levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, Any]
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
 ) -> dict[str, MemoryLevel | Ended]:
-    """The same for memory."""
-    found = {
+    """Return what the memory of each test is held against, if anything of it is stored."""
+    levels = {
         b.nodeid: memory_level(
             stored[b.nodeid], b.source_hash, facts_of(fingerprint, b.spec.threads)
         )
         for b in benchmarks
         if b.memory and b.nodeid in stored
     }
-    return {nodeid: level for nodeid, level in found.items() if level is not None}
+    return {nodeid: level for nodeid, level in levels.items() if level is not None}
 
 
 def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> list[Vanished]:
-    """Stored tests that the whole suite does not have, with the new name where one fits."""
+    """Return stored tests that the whole suite does not have, with the new name where one fits."""
     present = {b.nodeid for b in benchmarks}
     new = [b for b in benchmarks if b.nodeid not in stored]
     return [
@@ -95,19 +103,22 @@ def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> l
 
 
 def _new_name(gone: Stored, new: Iterable[Benchmark]) -> str | None:
-    """Of a new test with the same source; cases of a parametrized one share it."""
+    """Return the one new test with the same source; cases of a parametrized one share it."""
     same = [b.nodeid for b in new if b.source_hash and b.source_hash == gone.source_hash]
     case = [nodeid for nodeid in same if _case(nodeid) == _case(gone.nodeid)]
-    found = case or same
-    return found[0] if len(found) == 1 else None
+    fitting = case or same
+    return fitting[0] if len(fitting) == 1 else None
 
 
 def _case(nodeid: str) -> str:
     return nodeid.partition("::")[2].partition("[")[2]
 
 
+# -- from a run to what is stored ----------------------------------------------------------------
+
+
 def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
-    """The new baseline of every test that was measured enough."""
+    """Return the new baseline of every test that was measured enough."""
     return [
         _stored(test, stored.get(test.nodeid), run)
         for test in run.tests
@@ -141,7 +152,9 @@ def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
 
 
 def _start(test: TestResult, name: str, old: Stored | None, run: RunResult) -> Stored:
-    """As if it were a test of its own; what was accepted of it is told with the test."""
+    """Return a start's baseline as if it were a test of its own; what was accepted of it stands
+    with the test.
+    """
     alone = replace(
         test,
         spec=replace(test.spec, imports=(), first_call=False),
@@ -162,7 +175,7 @@ def _memory(test: TestResult, run: RunResult) -> StoredMemory | None:
         dirty=run.dirty,
         facts=facts_of(run.fingerprint, test.spec.threads),
         repeats=test.memory.repeats,
-        values={found.metric.name: found.head for found in test.memory.metrics},
+        values={result.metric.name: result.head for result in test.memory.metrics},
     )
 
 
@@ -178,8 +191,8 @@ def _session(test: TestResult, run: RunResult) -> Session:
 
 
 def _waits(test: TestResult) -> bool:
-    """A test that computes all the time must not be measured by the clock on the wall: the speed
-    of a shared machine changes by tens of percent from hour to hour.
+    """Tell whether a test waits. One that computes all the time must not be measured by the clock
+    on the wall: the speed of a shared machine changes by tens of percent from hour to hour.
     """
     cpu = sum(sum(block.head.cpu_ns) for block in test.blocks)
     own = sum(sum(block.head.own_ns) for block in test.blocks)
@@ -187,7 +200,9 @@ def _waits(test: TestResult) -> bool:
 
 
 def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
-    """Another session of the same clean commit and benchmark under the same facts."""
+    """Tell whether this is a further session of the same clean commit and benchmark under the same
+    facts.
+    """
     if new.dirty or new.commit is None or old.source_hash != test.source_hash:
         return False
     return all(
@@ -197,8 +212,8 @@ def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
 
 
 def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
-    """A regression enters a baseline only with a reason: the project's own, or one that is still
-    to be given.
+    """Return the regressions that the baseline takes over. Each enters only with a reason: the
+    project's own, or one that is still to be given.
     """
     return tuple(
         Accepted(
@@ -212,7 +227,7 @@ def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
     )
 
 
-# A run without a revision: compares with the stored baselines, or saves them.
+# -- the run -------------------------------------------------------------------------------------
 
 
 class BaselineRun:
@@ -230,7 +245,7 @@ class BaselineRun:
 
     @classmethod
     def of(cls, settings: Settings, root: Path) -> Self:
-        """Refuses at once what could not work after minutes of measuring."""
+        """Make the run; refuse at once what could not work after minutes of measuring."""
         if settings.save is not None:
             _refuse_two_names(settings)
             check_writable(settings.baselines)
@@ -244,7 +259,7 @@ class BaselineRun:
 
     @property
     def label(self) -> str | None:
-        """What was compared with."""
+        """The name of the baseline that was compared with, or None."""
         return f"baseline {self._name!r}" if self._comparable else None
 
     @property
@@ -273,8 +288,9 @@ class BaselineRun:
         return f"there is no stored baseline {self._name!r} that fits"
 
     def partner(
-        self, benchmarks: Sequence[Benchmark], fingerprint: Mapping[str, Any], scope: Scope
+        self, benchmarks: Sequence[Benchmark], fingerprint: Mapping[str, object], scope: Scope
     ) -> Partner:
+        """Load the baselines and return the partner that the tests are measured beside."""
         s = self._settings
         self._baselines = Baselines(s.baselines, self._name, facts_of(fingerprint, 1))
         if s.save is not None:
@@ -286,15 +302,16 @@ class BaselineRun:
         levels = levels_of(self._stored, benchmarks, fingerprint)
         sizes = self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
         self._known = len(levels.keys() | sizes.keys())
-        found = (*levels.values(), *sizes.values())
-        self._comparable = sum(isinstance(level, Level | MemoryLevel) for level in found)
+        self._comparable = sum(
+            isinstance(level, Level | MemoryLevel) for level in (*levels.values(), *sizes.values())
+        )
         if s.save is None and not levels:
             return Alone(s.threshold)
         return Kernels(levels, s.save is not None, s.threshold)
 
     def keep(self, run: RunResult, collected: bool) -> tuple[str, ...]:
-        """Save what was measured if it may be; returns what to tell about it. `collected`: every
-        module could be.
+        """Save what was measured if it may be, and return what to say about it. `collected` tells
+        whether every module could be.
         """
         if self._settings.save is None or self._baselines is None:
             return ()

@@ -8,7 +8,7 @@ import statistics
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from pytest_rlperf.gate.partners import Partner, Told
+from pytest_rlperf.gate.partners import BlockRatios, Partner, gate_of
 from pytest_rlperf.gate.track import Track
 from pytest_rlperf.metrics.exponent import ALLOWED, exponent_metric, slope_blur, slopes
 from pytest_rlperf.metrics.starts import start_block, start_gate, start_key, start_metric
@@ -82,8 +82,8 @@ class Family:
         return slopes({_size(track): values(track) for track in self.tracks})
 
     def _gate(self, partner: Partner, gates: int) -> DifferenceGate:
-        tracks = [(track.benchmark, track.told) for track in self.tracks]
-        blurs = [partner.gate(b.nodeid, b.spec, gates, told).blur for b, told in tracks]
+        tracks = [(track.benchmark, track.block_ratios) for track in self.tracks]
+        blurs = [gate_of(partner, b.nodeid, b.spec, gates, ratios).blur for b, ratios in tracks]
         return DifferenceGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
 
     def _trouble(self, partner: Partner) -> Ended | None:
@@ -127,7 +127,7 @@ def _trouble(track: Track, partner: Partner) -> Ended | None:
     if track.skipped is not None:
         return Ended(Outcome.NO_BASELINE, "it was skipped")
     ended = track.ended or track.other_work
-    if ended is None and not partner.judges(track.benchmark.nodeid):
+    if ended is None and partner.comparison(track.benchmark.nodeid) is None:
         return Ended(Outcome.NO_BASELINE, "measured, with nothing to compare with")
     return ended
 
@@ -151,15 +151,17 @@ class Start:
 
     def judge(self, partner: Partner, gates: int, exhausted: bool) -> bool:
         """Whether more blocks are wanted."""
-        if self._trouble(partner) is not None:
+        comparison = partner.comparison(self._key)
+        if comparison is None or self._trouble(partner) is not None:
             return False
-        told = [partner.told(block) for block in self._blocks]
-        gate = self._gate(partner, gates, told)
-        self.decision = decide(partner.ratios(self._key, told), gate, exhausted)
+        ratios = [comparison.block_ratios(block) for block in self._blocks]
+        gate = self._gate(partner, gates, ratios)
+        self.decision = decide(comparison.ratios(ratios), gate, exhausted)
         return self.decision.outcome is None
 
     def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
-        label = partner.label(self._key)
+        comparison = partner.comparison(self._key)
+        label = None if comparison is None else comparison.label
         return start_metric(
             self.name,
             self._blocks,
@@ -177,14 +179,15 @@ class Start:
     def _blocks(self) -> list[Block]:
         return [start_block(block, self.name) for block in self.track.blocks]
 
-    def _gate(self, partner: Partner, gates: int, told: Sequence[Told] = ()) -> Gate:
+    def _gate(self, partner: Partner, gates: int, ratios: Sequence[BlockRatios] = ()) -> Gate:
         spec = self.track.benchmark.spec
-        return start_gate(partner.gate(self._key, spec, gates, told), spec)
+        return start_gate(gate_of(partner, self._key, spec, gates, ratios), spec)
 
     def _trouble(self, partner: Partner) -> Ended | None:
         """Why there is nothing to compare."""
         track = self.track
-        if track.failure is not None or track.skipped is not None or partner.judges(self._key):
+        comparable = partner.comparison(self._key) is not None
+        if track.failure is not None or track.skipped is not None or comparable:
             return track.ended or track.other_work
         return partner.enough(self._key, len(track.blocks), exhausted=True)
 

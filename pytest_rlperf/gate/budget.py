@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 SCOUT_DEADLINE_S = (30.0, 120.0)
-"""At least and at most, for one test; the budget decides between them."""
+"""The least and the most time for scouting one test; the budget decides between them."""
 BLOCK_DEADLINE_S = 20.0
 SLOWEST = 20
 """A test of a block gets this time, and this many times what it should take."""
@@ -16,7 +16,7 @@ STARTUP_S = 120.0
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """So many seconds from a moment of the clock."""
+    """A number of seconds from a moment of the clock."""
 
     seconds: float
     begun: float
@@ -26,11 +26,11 @@ class Budget:
         return self.clock() - self.begun
 
     def left_s(self) -> float:
-        """Below zero where the last block took longer."""
+        """Return what is left, which is below zero where the last block took longer."""
         return self.seconds - self.elapsed_s()
 
     def part(self, seconds: float) -> "Budget":
-        """So many seconds from now on, or what is left where that is less."""
+        """Return a budget of `seconds` from now on, or of what is left where that is less."""
         return Budget(min(seconds, self.left_s()), self.clock(), self.clock)
 
     def startup_deadline_s(self) -> float:
@@ -41,6 +41,8 @@ class Budget:
         return max(least, min(most, self.seconds))
 
     def block_deadline_s(self, expected_s: float) -> float:
-        """Generous, since a busy machine is no reason to fail; but the budget ends everything."""
+        """Return the most time for one test of a block: generous, since a busy machine is no reason
+        to fail; but the budget ends everything.
+        """
         most_s = max(LATE * expected_s, self.left_s())
         return BLOCK_DEADLINE_S + min(SLOWEST * expected_s, most_s)

@@ -1,13 +1,12 @@
 """The loop of a run: scout, measure blocks, judge, until every test is decided or time is up."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import reduce
-from typing import Any
 
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
 from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.partners import Partner, side_block
+from pytest_rlperf.gate.partners import Comparison, Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
 from pytest_rlperf.model.metric import ExtraMetric
@@ -15,7 +14,8 @@ from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
-from pytest_rlperf.workers.blocks import Blocks, Played, Task
+from pytest_rlperf.wire import Measurement, Order, Report, ScoutReport
+from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthened, times_for
 
 FAIR_SHARE = 2
@@ -63,8 +63,8 @@ class Campaign:
             self._scout()
             self._tell_closed()
             index = 1
-            while (tasks := self._tasks()) and self._budget.left_s() > 0:
-                self._run_block(index, tasks)
+            while (orders := self._orders()) and self._budget.left_s() > 0:
+                self._run_block(index, orders)
                 self._tell_closed()
                 index += 1
             self._interrupted = False
@@ -87,19 +87,24 @@ class Campaign:
     def _scout(self) -> None:
         deadline_s = self._budget.scout_deadline_s()
         benchmarks = [track.benchmark for track in self.tracks.values()]
-        tasks = [
-            Task(b.nodeid, None, b.spec.threads, min(deadline_s, b.timeout_s), b.nprocs)
+        orders = [
+            Order(
+                b.nodeid,
+                min(deadline_s, b.timeout_s),
+                threads=b.spec.threads,
+                nprocs=b.nprocs,
+            )
             for b in benchmarks
         ]
-        for played in self._blocks.run(0, tasks, tasks, self._budget.startup_deadline_s()):
+        for played in self._blocks.run(0, orders, orders, self._budget.startup_deadline_s()):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
             if self._budget.left_s() <= (1 - SCOUT_SHARE) * self._budget.seconds:
                 break  # what was scouted shall be measured too
 
-    def _run_block(self, index: int, tasks: list[Task]) -> None:
+    def _run_block(self, index: int, orders: list[Order]) -> None:
         startup_s = self._budget.startup_deadline_s()
-        for played in self._blocks.run(index, tasks, self._open_tasks(), startup_s):
+        for played in self._blocks.run(index, orders, self._open_orders(), startup_s):
             self._take_block(self.tracks[played.nodeid], played, index)
             if self._budget.left_s() <= 0:
                 break
@@ -109,35 +114,35 @@ class Campaign:
         self._judge_extras(exhausted=False)
         self._show_progress(index)
 
-    def _open_tasks(self) -> list[Task]:
-        return [self._task(t, t.plan) for t in self.tracks.values() if t.open and t.plan]
+    def _open_orders(self) -> list[Order]:
+        return [self._order(t, t.plan) for t in self.tracks.values() if t.open and t.plan]
 
-    def _task(self, track: Track, plan: Plan) -> Task:
+    def _order(self, track: Track, plan: Plan) -> Order:
         b = track.benchmark
         expected_s = track.expected_s(plan)
         # A block makes far more calls than the job that a test's own timeout is meant for.
         deadline_s = min(self._budget.block_deadline_s(expected_s), b.timeout_s + expected_s)
-        return Task(b.nodeid, plan, b.spec.threads, deadline_s, b.nprocs)
+        return Order(b.nodeid, deadline_s, plan, threads=b.spec.threads, nprocs=b.nprocs)
 
-    def _tasks(self) -> list[Task]:
+    def _orders(self) -> list[Order]:
         """The open ones, but none that does not fit into what is left, and none that has had more
         than its share of time: one slow test would leave all others without the blocks they need.
         """
         left_s = self._budget.left_s()
-        tasks = [t for t in self._open_tasks() if self.tracks[t.nodeid].block_s <= left_s]
-        spent_s = {task.nodeid: self.tracks[task.nodeid].spent_s for task in tasks}
-        share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(tasks))
-        return self._lengthened([t for t in tasks if spent_s[t.nodeid] <= share_s])
+        orders = [t for t in self._open_orders() if self.tracks[t.nodeid].block_s <= left_s]
+        spent_s = {order.nodeid: self.tracks[order.nodeid].spent_s for order in orders}
+        share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(orders))
+        return self._lengthened([t for t in orders if spent_s[t.nodeid] <= share_s])
 
-    def _lengthened(self, tasks: Sequence[Task]) -> list[Task]:
+    def _lengthened(self, orders: Sequence[Order]) -> list[Order]:
         """A few short tests are done before the next block's workers are up: more pairs, which
         make the block more precise, cost no time then.
         """
-        tracks = [self.tracks[task.nodeid] for task in tasks]
+        tracks = [self.tracks[order.nodeid] for order in orders]
         planned_s = sum(block_seconds(t.plan, t.seen) for t in tracks if t.plan and t.seen)
         times = times_for(self._blocks.startup_s, planned_s)
         return [
-            self._task(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
+            self._order(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
         ]
 
     # -- taking what a block gave -----------------------------------------------------------
@@ -145,15 +150,13 @@ class Campaign:
     def _take_scout(self, track: Track, played: Played) -> None:
         if not track.both_ran(played.runs):
             return
-        facts = [run.facts for run in played.runs if run.facts is not None]
-        tests = facts if self._partner.tests else facts[:1]
-        seen = reduce(Scouted.worst, map(_scouted, tests))
-        track.scouted_ns = tuple(each["call_ns"] for each in tests)
-        track.seen, track.scouted_s, track.steps = seen, played.seconds, facts[0]["steps"]
-        b = track.benchmark
-        plan = choose_plan(seen, b.spec, self._cores)
-        track.plan = self._partner.plan(b.nodeid, b.spec, plan, seen, _second(facts))
-        track.first_call_ns = facts[0]["first_ns"]
+        scouts = [run.report for run in played.runs if isinstance(run.report, ScoutReport)]
+        seen = reduce(Scouted.worst, (scout.seen for scout in scouts))
+        track.scouted_ns = tuple(scout.seen.call_ns for scout in scouts)
+        track.seen, track.scouted_s, track.steps = seen, played.seconds, scouts[0].steps
+        plan = choose_plan(seen, track.benchmark.spec, self._cores)
+        track.plan = self._partner.plan(plan, seen, _partners_report(played))
+        track.first_call_ns = scouts[0].seen.first_ns
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
 
@@ -161,28 +164,27 @@ class Campaign:
         track.spent_s += played.seconds
         if not track.both_ran(played.runs):
             return
-        facts = [run.facts for run in played.runs if run.facts is not None]
-        if not self._check_work(track, facts):
+        head, partners = played.runs[0].report, _partners_report(played)
+        assert isinstance(head, Measurement)
+        if not self._check_work(track, head.block.work, partners):
             return
-        plan = track.plan
-        assert plan is not None
-        block = self._partner.block(side_block(facts[0], plan), _second(facts), plan)
+        block = self._partner.block(head.block, partners)
         block = replace(block, core=played.core, steal=played.steal, index=index)
         track.blocks.append(block)
-        if self._judges(track):
-            track.told.append(self._partner.told(block))
+        if comparison := self._comparison(track):
+            track.block_ratios.append(comparison.block_ratios(block))
 
-    def _check_work(self, track: Track, facts: Sequence[Mapping[str, Any]]) -> bool:
-        work = self._partner.work(track.benchmark.nodeid, _second(facts))
-        if work is not None and facts[0]["work"] != work:
-            track.other_work = Ended.of_work(facts[0]["work"], work)
+    def _check_work(self, track: Track, done: Mapping[str, float], partners: Report | None) -> bool:
+        wanted = self._partner.work(track.benchmark.nodeid, partners)
+        if wanted is not None and done != wanted:
+            track.other_work = Ended.of_work(done, wanted)
         return track.open
 
     # -- judging ----------------------------------------------------------------------------
 
     def _judge(self, track: Track, exhausted: bool) -> None:
-        if self._judges(track):
-            track.ratios = self._partner.ratios(track.benchmark.nodeid, track.told)
+        if comparison := self._comparison(track):
+            track.ratios = comparison.ratios(track.block_ratios)
             track.decision = decide(track.ratios, self._gate(track), exhausted)
         elif track.other_work is None:
             nodeid, number = track.benchmark.nodeid, len(track.blocks)
@@ -199,12 +201,15 @@ class Campaign:
         own = [extra for extra in self._beside if extra.told_with is track]
         return tuple(extra.metric(self._partner, self._interrupted) for extra in own)
 
-    def _judges(self, track: Track) -> bool:
-        return track.other_work is None and self._partner.judges(track.benchmark.nodeid)
+    def _comparison(self, track: Track) -> Comparison | None:
+        """Return what the test is judged by; None: it is not comparable."""
+        if track.other_work is not None:
+            return None
+        return self._partner.comparison(track.benchmark.nodeid)
 
     def _gate(self, track: Track) -> Gate:
         b = track.benchmark
-        return self._partner.gate(b.nodeid, b.spec, self._gates, track.told)
+        return gate_of(self._partner, b.nodeid, b.spec, self._gates, track.block_ratios)
 
     def _close(self) -> None:
         """Time is up or all are decided: give every open test the best word there is."""
@@ -215,6 +220,7 @@ class Campaign:
 
     def _result(self, track: Track) -> TestResult:
         b = track.benchmark
+        comparison = self._partner.comparison(b.nodeid)
         verdict = verdict_of(
             track.decision,
             track.ended or track.other_work,
@@ -232,7 +238,7 @@ class Campaign:
             log_ratios=track.judged,
             plan=track.plan,
             size=b.size,
-            unit=self._partner.unit(b.nodeid, track.told),
+            unit=comparison.unit(track.block_ratios) if comparison else {},
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             drift=drift_of(track.blocks),
@@ -251,8 +257,9 @@ class Campaign:
             yield "wall time, by alternation"
         if track.benchmark.size is not None and track.benchmark.size.oversubscribed:
             yield OVERSUBSCRIBED
-        if label := self._partner.label(track.benchmark.nodeid):
-            yield label
+        comparison = self._partner.comparison(track.benchmark.nodeid)
+        if comparison is not None and comparison.label:
+            yield comparison.label
 
     def _show_progress(self, blocks: int = 0) -> None:
         still_open = [t for t in self.tracks.values() if t.open]
@@ -271,11 +278,5 @@ class Campaign:
         )
 
 
-def _scouted(facts: Mapping[str, Any]) -> Scouted:
-    return Scouted(
-        **{each.name: facts[each.name] for each in fields(Scouted) if each.name in facts}
-    )
-
-
-def _second(facts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any] | None:
-    return facts[1] if len(facts) > 1 else None
+def _partners_report(played: Played) -> Report | None:
+    return played.runs[1].report if len(played.runs) > 1 else None

@@ -1,10 +1,11 @@
-"""What every session that measures shares: selecting tests, refusing, publishing a result."""
+"""The plugin object that every session that measures derives from: it selects the tests, refuses
+what cannot be measured, and publishes the result.
+"""
 
 import datetime
 import os
 import sys
 from collections.abc import Mapping, Sequence, Set
-from typing import Any
 
 import pytest
 
@@ -37,7 +38,7 @@ from pytest_rlperf.trees.git import working_state
 
 
 class MeasuringSession:
-    """A plugin object. What is measured and what is said of it is up to those that derive."""
+    """A plugin object; what is measured and what is said of it is up to those that derive."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         _refuse_windows()
@@ -55,7 +56,7 @@ class MeasuringSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
-        """Test modules import what is built, so that comes before them."""
+        """Build the working tree before test modules are collected, which import what is built."""
         if self._settings.build is None or not self._of_working_tree:
             return
         try:
@@ -90,7 +91,7 @@ class MeasuringSession:
             config.hook.pytest_deselected(items=deselected)
 
     def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
-        """Those of the fitting tests that are worth measuring."""
+        """Return the node ids of those fitting tests that are worth measuring."""
         return {item.nodeid for item in items}
 
     # -- running ------------------------------------------------------------------------------
@@ -110,19 +111,18 @@ class MeasuringSession:
         """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
         raise NotImplementedError
 
-    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> dict[str, Any]:
-        """Of the machine and the libraries."""
+    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> dict[str, object]:
+        """Return the fingerprint of the machine and the libraries."""
         facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
         ranked = any(map(nprocs_of, items))
         return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
-        command = repeat_command(item, self._config)
         return Benchmark(
             nodeid=item.nodeid,
             spec=self._specs[item.nodeid],
             source_hash=source_hash(item),
-            repeat_command=command,
+            repeat_command=repeat_command(item, self._config),
             size=size_of(item, len(available_cores()) or os.cpu_count() or 1),
             input_size=input_size_of(item),
             family=family_of(item),
@@ -134,7 +134,7 @@ class MeasuringSession:
         self,
         mode: str,
         tests: Sequence[TestResult],
-        facts: Mapping[str, Any],
+        facts: Mapping[str, object],
         seconds: float,
         interrupted: bool,
     ) -> RunResult:
@@ -158,15 +158,19 @@ class MeasuringSession:
         code = self._exit_code(int(exitstatus))
         session.exitstatus = code
         if self._run is not None:
-            said = self._notices
             self._published = publish(
-                self._run, code, said, self._settings, session.items, self._config.rootpath
+                self._run,
+                code,
+                self._notices,
+                self._settings,
+                session.items,
+                self._config.rootpath,
             )
             if code == pytest.ExitCode.OK and not self._published.complete:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _exit_code(self, status: int) -> int:
-        """`status` is pytest's own."""
+        """Return the exit code of the session, where `status` is pytest's own."""
         return status
 
 

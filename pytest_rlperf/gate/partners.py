@@ -1,28 +1,21 @@
 """Whom a test plays with: nobody, another revision of itself, or the reference kernels."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from dataclasses import dataclass
+from typing import Protocol
 
 from pytest_rlperf.baselines.levels import Level, kernel_ratios
-from pytest_rlperf.model.block import (
-    Block,
-    DeviceFacts,
-    LogRatios,
-    RankFacts,
-    Reference,
-    SideBlock,
-)
+from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Gate
 from pytest_rlperf.stats.estimate import log_ratios
 from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.wire import KernelSpeeds, Measurement, Report
 from pytest_rlperf.workers.planning import with_kernels
 
-Facts = Mapping[str, Any]
-Told = Mapping[str, LogRatios]
-"""By what head's time is over."""
+BlockRatios = Mapping[str, LogRatios]
+"""Head's time in one block over that of each partner: the base, or every reference kernel."""
 
 BASE = "base"
 
@@ -31,57 +24,67 @@ THRESHOLD_STORED = 0.10
 SOLO_BLOCKS = 5
 """Without a partner there is no verdict to reach: enough blocks to show value and spread."""
 SAVE_BLOCKS = 24
-"""Of a saved session: eight in each state of the machine (see `measure.shaker`)."""
+"""Of a saved session: eight in each state of the machine (see `worker.disturbance`)."""
+
+
+class Comparison(Protocol):
+    """How one test is held against its partner."""
+
+    @property
+    def label(self) -> str | None:
+        """What a reader has to know about the comparison."""
+        ...
+
+    def block_ratios(self, block: Block) -> BlockRatios: ...
+
+    def ratios(self, blocks: Sequence[BlockRatios]) -> list[LogRatios]:
+        """Return head's time over the partner's in all blocks so far."""
+        ...
+
+    def gate(self, allowed: float, tests: int, blocks: Sequence[BlockRatios]) -> Gate: ...
+
+    def unit(self, blocks: Sequence[BlockRatios]) -> Mapping[str, float]:
+        """Return the weights of the reference kernels that it is judged in, if it is."""
+        ...
 
 
 class Partner(Protocol):
-    """What a campaign asks of the side that is not head."""
-
-    @property
-    def tests(self) -> bool:
-        """Whether it runs the tests too, so that it can fail and do other work than head."""
-        ...
-
-    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
-        """The plan of a test, given what the scouts saw; `facts` are this side's."""
-        ...
-
-    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block: ...
-
-    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
-        """The counts that head's must equal; None: there are none."""
-        ...
-
-    def judges(self, nodeid: str) -> bool:
-        """Whether there is something to compare this test with."""
-        ...
-
-    def told(self, block: Block) -> Told:
-        """Head's time in a block of a test that is judged, over all it can be held against."""
-        ...
-
-    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
-        """Head's time over the partner's, in all blocks so far."""
-        ...
-
-    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate: ...
-
-    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
-        """Why a test that cannot be judged is done, if it is; exhausted: it must be."""
-        ...
-
-    def label(self, nodeid: str) -> str | None:
-        """What to know about a comparison."""
-        ...
-
-    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
-        """The weights of the reference kernels it is judged in, if it is."""
-        ...
+    """What a campaign asks of the side that is not head; `report` is what that side said."""
 
     @property
     def least_blocks(self) -> int:
-        """Wanted of every test, decided or not."""
+        """How many blocks are wanted of every test, decided or not."""
         ...
+
+    def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
+        """Return the plan of a test, given what the scouts saw."""
+        ...
+
+    def block(self, head: SideBlock, report: Report | None) -> Block: ...
+
+    def work(self, nodeid: str, report: Report | None) -> Mapping[str, float] | None:
+        """Return the counts that head's must equal; None: there are none."""
+        ...
+
+    def allowed(self, spec: Spec) -> float:
+        """Return the slowdown that a test may have."""
+        ...
+
+    def comparison(self, nodeid: str) -> Comparison | None:
+        """Return what this test is compared by; None: there is nothing to compare it with."""
+        ...
+
+    def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
+        """Return why a test that cannot be judged is done, if it is; exhausted: it must be."""
+        ...
+
+
+def gate_of(
+    partner: Partner, nodeid: str, spec: Spec, tests: int, blocks: Sequence[BlockRatios] = ()
+) -> Gate:
+    """Return the gate of one of so many tests."""
+    comparison, allowed = partner.comparison(nodeid), partner.allowed(spec)
+    return Gate(allowed, tests) if comparison is None else comparison.gate(allowed, tests, blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,37 +92,43 @@ class Alone:
     """Nothing to compare with: show value and spread."""
 
     threshold: float | None = None
-    tests: bool = False
     least_blocks: int = 0
 
-    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+    def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
         return plan
 
-    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
+    def block(self, head: SideBlock, report: Report | None) -> Block:
         return Block(head)
 
-    def work(self, nodeid: str, facts: Facts | None) -> None:
+    def work(self, nodeid: str, report: Report | None) -> None:
         return None
 
-    def judges(self, nodeid: str) -> bool:
-        return False
+    def allowed(self, spec: Spec) -> float:
+        return _threshold(spec, self.threshold, THRESHOLD_AGAINST)
 
-    def told(self, block: Block) -> Told:
-        raise NotImplementedError
-
-    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
-        raise NotImplementedError
-
-    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
-        return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
+    def comparison(self, nodeid: str) -> None:
+        return None
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         return Ended.alone(blocks) if exhausted or blocks >= SOLO_BLOCKS else None
 
-    def label(self, nodeid: str) -> None:
-        return None
 
-    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
+@dataclass(frozen=True, slots=True)
+class WithBase:
+    """A test held against the same test of the base revision, in the same slices."""
+
+    label: str | None = None
+
+    def block_ratios(self, block: Block) -> BlockRatios:
+        return {BASE: log_ratios(block)}
+
+    def ratios(self, blocks: Sequence[BlockRatios]) -> list[LogRatios]:
+        return [ratios[BASE] for ratios in blocks]
+
+    def gate(self, allowed: float, tests: int, blocks: Sequence[BlockRatios]) -> Gate:
+        return Gate(allowed, tests)
+
+    def unit(self, blocks: Sequence[BlockRatios]) -> Mapping[str, float]:
         return {}
 
 
@@ -128,39 +137,50 @@ class BaseRevision:
     """Another revision of the same code."""
 
     threshold: float | None = None
-    tests: bool = True
     least_blocks: int = 0
 
-    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
+    def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
         return plan
 
-    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
-        assert facts is not None
-        return Block(head, side_block(facts, plan))
+    def block(self, head: SideBlock, report: Report | None) -> Block:
+        assert isinstance(report, Measurement)
+        return Block(head, report.block)
 
-    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
-        return None if facts is None else facts["work"]
+    def work(self, nodeid: str, report: Report | None) -> Mapping[str, float] | None:
+        return report.block.work if isinstance(report, Measurement) else None
 
-    def judges(self, nodeid: str) -> bool:
-        return True
+    def allowed(self, spec: Spec) -> float:
+        return _threshold(spec, self.threshold, THRESHOLD_AGAINST)
 
-    def told(self, block: Block) -> Told:
-        return {BASE: log_ratios(block)}
-
-    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
-        return [ratios[BASE] for ratios in told]
-
-    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
-        return Gate(_threshold(spec, self.threshold, THRESHOLD_AGAINST), tests)
+    def comparison(self, nodeid: str) -> Comparison:
+        return WithBase()
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         return None
 
-    def label(self, nodeid: str) -> None:
-        return None
 
-    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
-        return {}
+@dataclass(frozen=True, slots=True)
+class WithLevel:
+    """A test held against its stored level, by way of the reference kernels."""
+
+    level: Level
+
+    @property
+    def label(self) -> str | None:
+        return self.level.label
+
+    def block_ratios(self, block: Block) -> BlockRatios:
+        return kernel_ratios(block)
+
+    def ratios(self, blocks: Sequence[BlockRatios]) -> list[LogRatios]:
+        unit = self.level.unit(blocks)
+        return [unit.apart(ratios) for ratios in blocks]
+
+    def gate(self, allowed: float, tests: int, blocks: Sequence[BlockRatios]) -> Gate:
+        return Gate(max(allowed, self.level.floor), tests, self.level.unit(blocks).blur)
+
+    def unit(self, blocks: Sequence[BlockRatios]) -> Mapping[str, float]:
+        return self.level.unit(blocks).weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,43 +190,29 @@ class Kernels:
     levels: Mapping[str, Level | Ended]  # by test: what is stored, or why it cannot be compared
     saving: bool = False
     threshold: float | None = None
-    tests: bool = field(default=False, init=False)
 
     @property
     def least_blocks(self) -> int:
         return SAVE_BLOCKS if self.saving else 0
 
-    def plan(self, nodeid: str, spec: Spec, plan: Plan, seen: Scouted, facts: Facts | None) -> Plan:
-        assert facts is not None
-        return with_kernels(plan, seen, facts["unit_ns"])
+    def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
+        assert isinstance(report, KernelSpeeds)
+        return with_kernels(plan, seen, report.unit_ns)
 
-    def block(self, head: SideBlock, facts: Facts | None, plan: Plan) -> Block:
-        assert facts is not None
-        call_ns = {name: tuple(taken) for name, taken in facts["kernel_ns"].items()}
-        return Block(head, reference=Reference(call_ns))
+    def block(self, head: SideBlock, report: Report | None) -> Block:
+        assert isinstance(report, Measurement)
+        return Block(head, reference=Reference(report.kernel_ns))
 
-    def work(self, nodeid: str, facts: Facts | None) -> Mapping[str, float] | None:
-        level = self._level(nodeid)
-        return level.work if level else None
+    def work(self, nodeid: str, report: Report | None) -> Mapping[str, float] | None:
+        level = self.levels.get(nodeid)
+        return level.work if isinstance(level, Level) else None
 
-    def judges(self, nodeid: str) -> bool:
-        return self._level(nodeid) is not None
+    def allowed(self, spec: Spec) -> float:
+        return _threshold(spec, self.threshold, THRESHOLD_STORED)
 
-    def told(self, block: Block) -> Told:
-        return kernel_ratios(block)
-
-    def ratios(self, nodeid: str, told: Sequence[Told]) -> list[LogRatios]:
-        level = self._level(nodeid)
-        assert level is not None
-        unit = level.unit(told)
-        return [unit.apart(ratios) for ratios in told]
-
-    def gate(self, nodeid: str, spec: Spec, tests: int, told: Sequence[Told] = ()) -> Gate:
-        level = self._level(nodeid)
-        allowed = _threshold(spec, self.threshold, THRESHOLD_STORED)
-        if level is None:
-            return Gate(allowed, tests)
-        return Gate(max(allowed, level.floor), tests, level.unit(told).blur)
+    def comparison(self, nodeid: str) -> Comparison | None:
+        level = self.levels.get(nodeid)
+        return WithLevel(level) if isinstance(level, Level) else None
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
         if not exhausted and blocks < max(SOLO_BLOCKS, self.least_blocks):
@@ -214,50 +220,8 @@ class Kernels:
         level = self.levels.get(nodeid)
         return level if isinstance(level, Ended) else Ended.alone(blocks)
 
-    def label(self, nodeid: str) -> str | None:
-        level = self._level(nodeid)
-        return level.label if level else None
-
-    def unit(self, nodeid: str, told: Sequence[Told]) -> Mapping[str, float]:
-        level = self._level(nodeid)
-        return level.unit(told).weights if level else {}
-
-    def _level(self, nodeid: str) -> Level | None:
-        level = self.levels.get(nodeid)
-        return level if isinstance(level, Level) else None
-
 
 def _threshold(spec: Spec, given: float | None, default: float) -> float:
     if spec.threshold is not None:
         return spec.threshold
     return default if given is None else given
-
-
-def side_block(facts: Facts, plan: Plan) -> SideBlock:
-    return SideBlock(
-        own_ns=tuple(facts["own_ns"]),
-        wall_ns=tuple(facts["wall_ns"]),
-        cpu_ns=tuple(facts["cpu_ns"]),
-        calls=plan.calls,
-        work=facts["work"],
-        preempted=facts["preempted"],
-        ranks=_ranks(facts.get("ranks")),
-        starts_ns=facts.get("starts_ns", {}),
-        phases=facts.get("phases", {}),
-        device=_device(facts, plan),
-    )
-
-
-def _ranks(facts: Facts | None) -> RankFacts | None:
-    return None if facts is None else RankFacts(**{name: tuple(v) for name, v in facts.items()})
-
-
-def _device(facts: Facts, plan: Plan) -> DeviceFacts | None:
-    device = facts.get("device")
-    if device is None:
-        return None
-    if not device["on_host"]:
-        return DeviceFacts(device["name"], device["utilisation"])
-    # CPU time tells how busy the cores were.
-    busy = sum(facts["cpu_ns"]) / (plan.cores * max(1, sum(facts["wall_ns"])))
-    return DeviceFacts(device["name"], min(1.0, busy))

@@ -1,4 +1,6 @@
-"""Where a finished run is written: the files that were asked for, and GitHub where that runs it."""
+"""Where a finished run goes: into the files that were asked for, to pytest as the reports of its
+tests, and to GitHub where that runs it.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -29,7 +31,7 @@ from pytest_rlperf.report.terminal import render_failure
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is left to be said in the terminal."""
+    """The outcome of publishing, and what is left to be said in the terminal."""
 
     notices: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()  # lines that GitHub reads
@@ -44,7 +46,9 @@ def publish(
     items: Iterable[pytest.Item],
     root: Path,
 ) -> Published:
-    """A file that cannot be written does not take the others with it, nor what was measured."""
+    """Write a run into all its places. A file that cannot be written does not take the others with
+    it, nor what was measured.
+    """
     content = run_as_dict(run, exit_code)
     past = None if settings.report is None else history_on(root, settings.history, content)
     report = partial(write_report, run=run, content=content, notices=notices, history=past)
@@ -63,7 +67,9 @@ def publish(
 
 
 def _problem(path: Path | None, write: Callable[[Path], None]) -> str | None:
-    """The folder was writable when the run began; a disk can be full by now."""
+    """Write, and return what went wrong. The folder was writable when the run began; a disk can be
+    full by now.
+    """
     if path is None:
         return None
     try:
@@ -78,8 +84,24 @@ def _place(item: pytest.Item) -> Place:
     return Place(item.path, None if line is None else line + 1)
 
 
-# What pytest is told of a run: each test's verdict as the reports of its phases.
+def write_report(
+    folder: Path,
+    run: RunResult,
+    content: dict[str, Any],
+    notices: Sequence[str],
+    history: History | None = None,
+) -> None:
+    """Write the folder of `--rlperf-report`, for people and for programs; `content` is the run as
+    `--rlperf-json` has it.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    write_json(folder / "report.json", content)
+    write_atomically(folder / "report.md", render_markdown(run, notices))
+    page = render_page(run, notices, load_flames(run, folder), history)
+    write_atomically(folder / "report.html", page)
 
+
+# -- the reports that pytest gets: each test's verdict as those of its phases --------------------
 
 LETTERS = {
     Outcome.ACCEPTED: "a",
@@ -91,7 +113,7 @@ OUTCOME_PROPERTY = "rlperf_outcome"
 
 
 def report_tests(session: pytest.Session, run: RunResult, strict: bool) -> None:
-    """To the terminal, JUnit and whoever else listens, as if the tests had just run."""
+    """Report to the terminal, JUnit and whoever else listens, as if the tests had just run."""
     items = {item.nodeid: item for item in session.items}
     for test in run.tests:
         item = items[test.nodeid]
@@ -101,15 +123,15 @@ def report_tests(session: pytest.Session, run: RunResult, strict: bool) -> None:
 
 
 def status_of(report: pytest.TestReport) -> tuple[str, str, str] | None:
-    """The word and letter of a test that passed without being plainly all right."""
-    found = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
-    if report.when != "call" or not report.passed or found is None:
+    """Return word and letter of a test that passed without being plainly all right."""
+    value = dict(getattr(report, "user_properties", ())).get(OUTCOME_PROPERTY)
+    if report.when != "call" or not report.passed or value is None:
         return None
-    outcome = Outcome(str(found))
-    if outcome in LETTERS:
-        word = outcome.value.replace("_", " ")
-        return word, LETTERS[outcome], word.upper()
-    return None
+    outcome = Outcome(str(value))
+    if outcome not in LETTERS:
+        return None
+    word = outcome.value.replace("_", " ")
+    return word, LETTERS[outcome], word.upper()
 
 
 @contextmanager
@@ -169,21 +191,3 @@ def _report(
         duration=seconds,
         user_properties=[*item.user_properties, *properties],
     )
-
-
-# `--rlperf-report`: a folder for people and for programs.
-
-
-def write_report(
-    folder: Path,
-    run: RunResult,
-    content: dict[str, Any],
-    notices: Sequence[str],
-    history: History | None = None,
-) -> None:
-    """`content` is the run as `--rlperf-json` has it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "report.json", content)
-    write_atomically(folder / "report.md", render_markdown(run, notices))
-    page = render_page(run, notices, load_flames(run, folder), history)
-    write_atomically(folder / "report.html", page)

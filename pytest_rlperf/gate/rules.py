@@ -1,4 +1,11 @@
-"""Regressions that the project accepts for a while: shown as such, and judged again afterwards."""
+"""What a project rules for its tests: regressions it accepts for a while, and KPIs they claim.
+
+An accepted regression is shown as such, and judged again afterwards. A KPI is an absolute value,
+true of one machine only: the trimmed mean over the blocks of its test (see `estimate`) on the log
+scale, with a 99 % interval; an alert is called when the whole interval lies beyond it. An overhead
+compares two tests whose blocks are not paired; the error of their difference keeps the smaller of
+the degrees of freedom, which is conservative (compare Welch, Biometrika 29, 1938).
+"""
 
 import datetime
 import math
@@ -40,15 +47,15 @@ def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.da
 
 
 def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:
-    """The one that names the test itself comes before patterns, and of those the first."""
+    """Return the entry that names the test itself, or else the first whose pattern matches."""
     matching = [entry for entry in entries if entry.matches(nodeid)]
     exact = (entry for entry in matching if entry.pattern == nodeid)
     return next(exact, next(iter(matching), None))
 
 
 def accepted_verdict(verdict: Verdict, entry: Exemption | None, today: datetime.date) -> Verdict:
-    """A regression within what the entry allows is a pass of its own name; any other keeps its
-    verdict, which then says why the entry did not help."""
+    """Turn a regression within what the entry allows into a pass of its own name; any other keeps
+    its verdict, which then says why the entry did not help."""
     if verdict.outcome is not Outcome.REGRESSED or entry is None:
         return verdict
     if today > entry.until:
@@ -71,7 +78,7 @@ def accepted_verdict(verdict: Verdict, entry: Exemption | None, today: datetime.
 
 
 def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
-    """Beyond doubt: the whole interval lies above."""
+    """Tell whether the change is beyond doubt larger: the whole interval lies above."""
     if allowed is None or verdict.interval is None:
         return False
     return verdict.interval.low > allowed
@@ -80,8 +87,8 @@ def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
 def stale_entries(
     entries: Iterable[Exemption], nodeids: Sequence[str], today: datetime.date
 ) -> list[str]:
-    """A sentence for each entry that has no test or no time left; `nodeids` are those of the whole
-    suite."""
+    """Return a sentence for each entry that has no test or no time left; `nodeids` are those of the
+    whole suite."""
     lines = []
     for entry in entries:
         where = f"[tool.rlperf.accepted], {entry.pattern!r}"
@@ -92,38 +99,32 @@ def stale_entries(
     return lines
 
 
-# What measured tests say of the KPIs they claim: absolute values, true of one machine only.
-#
-# A value is the trimmed mean over the blocks of its test (see `estimate`) on the log scale, with
-# a 99 % interval; an alert is called when the whole interval lies beyond it. An overhead compares
-# two tests whose blocks are not paired; the error of their difference keeps the smaller of the
-# degrees of freedom, which is conservative (compare Welch, Biometrika 29, 1938).
-
+# -- KPIs ----------------------------------------------------------------------------------------
 
 CONFIDENCE = 0.99
 FEW_SPREAD, FEW_FREEDOM = 0.16, 24
-"""For one or two blocks, which have no usable spread of their own: what absolute times of unchanged
-code were seen to vary by (standard deviation) over 25 runs on a shared machine."""
+"""The spread of one or two blocks, which have no usable one of their own: what absolute times of
+unchanged code were seen to vary by (standard deviation) over 25 runs on a shared machine."""
 
 
 class NotMeasured(Exception):
-    """Says why; raised and caught here."""
+    """A KPI has no value, and this says why; raised and caught here."""
 
 
 def judge_kpis(
     tests: Sequence[TestResult], kpis: Mapping[str, Kpi], expected: frozenset[str] = frozenset()
 ) -> tuple[KpiResult, ...]:
-    """One result for every claim, and one for each expected KPI that no test claims."""
+    """Return one result for every claim, and one for each expected KPI that no test claims."""
     claims = [(claim, test) for test in tests for claim in test.spec.kpi]
     partners = {claim: test for claim, test in claims if claim.endswith(WITHOUT)}
-    found = [
+    claimed = [
         _judged(kpis[claim], test, partners.get(claim + WITHOUT))
         for claim, test in claims
         if claim not in partners
     ]
     wanted = expected | {claim.removesuffix(WITHOUT) for claim in partners}
-    unclaimed = sorted(wanted - {result.kpi.name for result in found})
-    return (*found, *(_unclaimed(kpis[name]) for name in unclaimed))
+    unclaimed = sorted(wanted - {result.kpi.name for result in claimed})
+    return (*claimed, *(_unclaimed(kpis[name]) for name in unclaimed))
 
 
 def _unclaimed(kpi: Kpi) -> KpiResult:
@@ -151,9 +152,6 @@ def _status(kpi: Kpi, reading: Reading) -> tuple[Status, str]:
     return Status.MET, "within the target"
 
 
-# -- values ------------------------------------------------------------------------------------
-
-
 def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
     values = _values(kpi.metric, test)
     size, blocks = _estimate(values), len(values)
@@ -168,7 +166,7 @@ def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
 
 
 def _values(metric: Metric, test: TestResult) -> Sequence[float]:
-    """One a block, above zero: ns, steps/s or bytes."""
+    """Return a value a block, above zero: ns, steps/s or bytes."""
     if test.failure is not None or test.skipped is not None:
         raise NotMeasured(f"{test.nodeid} {'failed' if test.failure else 'was skipped'}")
     times = [block.head.call_ns for block in test.blocks]
@@ -220,7 +218,7 @@ def _reading(size: Estimate, blocks: int, in_unit: Callable[[float], float]) -> 
     )
 
 
-# What a project rules for its tests: KPIs they claim, regressions it accepts for a while.
+# -- both applied to a run -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,7 +239,7 @@ class Rules:
         )
 
     def notices(self, run: RunResult, scope: Scope) -> tuple[str, ...]:
-        """Entries that can go, which is known only of the part of the suite that was collected."""
+        """Name entries that can go: known only of the part of the suite that was collected."""
         if not scope.whole:
             return ()
         entries = [entry for entry in self.project.accepted if scope.holds(entry.pattern)]

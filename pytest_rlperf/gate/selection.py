@@ -1,4 +1,6 @@
-"""Which tests are performance tests, and how to name them again."""
+"""Which tests are measured: performance tests, those in the scope of the command line, and with
+`--rlperf-reached` only those that the change can reach; and how to name them again.
+"""
 
 import hashlib
 import inspect
@@ -29,14 +31,16 @@ NARROWING = (
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """It uses a fixture that measures, or is marked and forgot to: that one fails when it runs."""
+    """Tell whether a test uses a fixture that measures, or is marked and forgot to: that one fails
+    when it runs.
+    """
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """A test of memory alone is not, in ranks or outside of them."""
+    """Tell whether a test is timed: one of memory alone is not, in ranks or outside of them."""
     return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
 
 
@@ -49,13 +53,13 @@ def _uses(item: pytest.Item, fixtures: Set[str]) -> bool:
 
 
 def nprocs_of(item: pytest.Item) -> int:
-    """Ranks that the test needs; 0: none."""
+    """Return the number of ranks that the test needs; 0: none."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get(MPI_FIXTURE, 0) if callspec else 0
 
 
 def size_of(item: pytest.Item, cores: int) -> JobSize | None:
-    """Of the jobs of an MPI test; None: it is none."""
+    """Return the size of the jobs of an MPI test; None: it is none."""
     nprocs = nprocs_of(item)
     if not nprocs:
         return None
@@ -65,26 +69,26 @@ def size_of(item: pytest.Item, cores: int) -> JobSize | None:
 
 
 def input_size_of(item: pytest.Item) -> float | None:
-    """Of the test's input, where its marker names several."""
+    """Return the size of the test's input, where its marker names several."""
     callspec = getattr(item, "callspec", None)
     return callspec.params.get(SIZE_FIXTURE) if callspec else None
 
 
 def family_of(item: pytest.Item) -> str:
-    """The test's name without its size: all sizes of a test share it."""
+    """Return the test's name without its size: all sizes of a test share it."""
     size = input_size_of(item)
     return item.nodeid if size is None else without_size(item.nodeid, size_id(size))
 
 
 def without_size(nodeid: str, size: str) -> str:
     name, _, case = nodeid.partition("[")
-    left = re.sub(rf"(^|-){re.escape(size)}(?=-|$)", "", case.removesuffix("]")).lstrip("-")
-    return f"{name}[{left}]" if left else name
+    others = re.sub(rf"(^|-){re.escape(size)}(?=-|$)", "", case.removesuffix("]")).lstrip("-")
+    return f"{name}[{others}]" if others else name
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Which tests of the project were asked for."""
+    """The part of the project's tests that was asked for."""
 
     whole: bool  # all that lie in these folders and files
     places: tuple[Path, ...]  # relative to the root
@@ -106,7 +110,9 @@ def selected_scope(config: pytest.Config) -> Scope:
 
 
 def source_hash(item: pytest.Item) -> str:
-    """Of the test function's own text but for its name; empty where there is none to read."""
+    """Return a hash of the test function's own text but for its name; empty where there is none to
+    read.
+    """
     function = getattr(item, "function", None)
     try:
         text = textwrap.dedent(inspect.getsource(inspect.unwrap(function))) if function else ""
@@ -117,7 +123,7 @@ def source_hash(item: pytest.Item) -> str:
 
 
 def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
-    """The command that measures just this test again, from the same folder in the same way."""
+    """Return the command that measures just this test again, from the same folder."""
     chosen = set(config.option.file_or_dir or ())
     words = [word for word in config.invocation_params.args if str(word) not in chosen]
     module = os.path.relpath(item.path, config.invocation_params.dir)
@@ -125,7 +131,7 @@ def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
     return shlex.join(["pytest", *map(str, words), f"{module}::{inside}" if inside else module])
 
 
-# `--rlperf-reached`: only the tests that the change can reach.
+# -- tests that the change can reach (`--rlperf-reached`) ----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,8 +143,8 @@ class Reached:
 
 
 def reached_tests(items: Sequence[pytest.Item], root: Path, base: str, head: str | None) -> Reached:
-    """By what changed from the commit `base` to `head`, or to the working tree. Where it cannot be
-    told, all are reached.
+    """Return the tests that what changed from the commit `base` to `head`, or to the working tree,
+    can reach. Where that cannot be told, all are reached.
     """
     every = frozenset(item.nodeid for item in items)
     changed = changed_files(root, base, head)
@@ -146,8 +152,8 @@ def reached_tests(items: Sequence[pytest.Item], root: Path, base: str, head: str
     try:
         fitting = _reached(set(files.values()), changed, root)
     except ImportsUnknown as error:
-        told = "all performance tests run, since it is not known which the change reaches"
-        return Reached(every, f"{told}: {error}.")
+        notice = "all performance tests run, since it is not known which the change reaches"
+        return Reached(every, f"{notice}: {error}.")
     kept = frozenset(nodeid for nodeid, file in files.items() if file in fitting)
     return Reached(kept, _left_out({n: f for n, f in files.items() if n not in kept}, root))
 

@@ -50,7 +50,7 @@ class Benchmark:
 
 @dataclass(slots=True)
 class Track:
-    """Filled by a campaign, block by block."""
+    """One test in a campaign, which fills this block by block."""
 
     benchmark: Benchmark
     least_blocks: int = 0  # wanted even if it is decided sooner
@@ -62,7 +62,7 @@ class Track:
     steps: int | None = None
     first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)
-    told: list[Mapping[str, LogRatios]] = field(default_factory=list)  # of blocks, by partner
+    block_ratios: list[Mapping[str, LogRatios]] = field(default_factory=list)  # by partner
     ratios: list[LogRatios] = field(default_factory=list)  # that it was judged by last
     decision: Decision | None = None
     held: bool = False  # more blocks are wanted for what is judged beside its time
@@ -75,7 +75,7 @@ class Track:
 
     @property
     def block_s(self) -> float:
-        """What a block of it takes, as seen so far."""
+        """Return what a block of the test takes, as seen so far."""
         return self.spent_s / len(self.blocks) if self.blocks else self.scouted_s
 
     @property
@@ -88,17 +88,19 @@ class Track:
 
     @property
     def judged(self) -> tuple[float, ...]:
-        """The ratio of each block that its decision rests on."""
+        """Return the ratio of each block that the decision rests on."""
         sums = self.decision is not None and self.decision.by_sums
         return tuple(ratios.total if sums else ratios.typical for ratios in self.ratios)
 
     def expected_s(self, plan: Plan) -> float:
-        """What a block of this plan should take; fixtures are made anew in it."""
+        """Return what a block of this plan should take; fixtures are made anew in it."""
         assert self.seen is not None
         return self.scouted_s + block_seconds(plan, self.seen)
 
     def both_ran(self, runs: Sequence[SideRun]) -> bool:
-        """Notes what ended before it was measured: head's trouble is the test's failure."""
+        """Note what ended before it was measured, head's trouble as the test's failure; return
+        whether the test goes on.
+        """
         head = runs[0]
         base = runs[1] if len(runs) > 1 else None
         wrong = [run for run in runs if run.state is State.WRONG_COPY]
@@ -112,7 +114,7 @@ class Track:
             self.failure = Failure(UNMEASURED)
         elif head.state not in (State.RAN, State.ABANDONED):
             self.failure = self._failure(head)
-        elif self.open and any(run.facts is None for run in runs):
+        elif self.open and any(run.report is None for run in runs):
             self.failure = Failure(CAUGHT)
         return self.open
 
@@ -124,8 +126,9 @@ class Track:
 
 
 def _without_last_words(run: SideRun) -> str:
-    """Of a process that ended or hangs the first line says how; its last words tell more only
-    where pytest itself gave up, at a conftest that does not load, and shows the error.
+    """Return what is worth telling of a base that could not run. Of a process that ended or hangs
+    the first line says how; its last words tell more only where pytest itself gave up, at a
+    conftest that does not load, and shows the error.
     """
     lost = run.state in (State.CRASHED, State.HUNG) and "\nE  " not in run.text
     return run.text.partition("\n")[0] if lost else run.text

@@ -1,4 +1,6 @@
-"""What a session hands on to the sessions that it starts: arguments and values of options."""
+"""What a pytest session hands on to the workers that it starts: their arguments, the values of
+options, the launcher of ranks, and the stage with both trees and their caches.
+"""
 
 import json
 import os
@@ -10,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import pytest
 
@@ -45,26 +47,15 @@ OWN_TO_THE_SESSION = frozenset(
 
 
 def session_arguments(config: pytest.Config) -> Iterator[str]:
-    """The workers' command line. What the ini file adds is cleared: its effect on options is
+    """Yield the workers' command line. What the ini file adds is cleared: its effect on options is
     handed over, while `-n` or `--cov` in it would break or slow the workers. What a test prints
     goes to the worker's output file: captured by pytest it would be lost with a crash.
     """
     yield from ("-p", _own_name(config))
-    yield from (
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:xdist",
-        "-p",
-        "no:rerunfailures",
-        "-p",
-        "no:hypothesispytest",  # imports hypothesis when the session ends: 0.2 s
-        "-o",
-        "addopts=",
-        "-q",
-        "-s",
-    )
-    yield from ("-o", "console_output_style=classic")
+    # The last imports hypothesis when the session ends: 0.2 s.
+    for plugin in ("cacheprovider", "xdist", "rerunfailures", "hypothesispytest"):
+        yield from ("-p", f"no:{plugin}")
+    yield from ("-o", "addopts=", "-q", "-s", "-o", "console_output_style=classic")
     yield f"--import-mode={config.getoption('importmode')}"
     for name in config.getoption("plugins", default=None) or ():
         if not name.startswith("no:cacheprovider"):
@@ -77,21 +68,25 @@ def session_arguments(config: pytest.Config) -> Iterator[str]:
 
 
 def _own_name(config: pytest.Config) -> str:
-    """How this plugin was loaded: by its entry point, or by `-p` with the name of its module."""
+    """Return the name that this plugin was loaded by: its entry point's, or that of its module by
+    `-p`.
+    """
     module = "pytest_rlperf.plugin"
     named = config.pluginmanager.list_name_plugin()
     return next((name for name, p in named if getattr(p, "__name__", "") == module), module)
 
 
 def relative_inipath(config: pytest.Config) -> str | None:
-    """From the root; None: there is none in it."""
+    """Return the path of the ini file from the root; None: there is none in it."""
     if config.inipath is None or not config.inipath.is_relative_to(config.rootpath):
         return None
     return str(config.inipath.relative_to(config.rootpath))
 
 
-def plain_options(config: pytest.Config) -> dict[str, Any]:
-    """Values that conftests and other plugins may ask for, such as a `--device` of one's own."""
+def plain_options(config: pytest.Config) -> dict[str, object]:
+    """Return the values that conftests and other plugins may ask for, such as a `--device` of one's
+    own.
+    """
     return {
         name: value
         for name, value in vars(config.option).items()
@@ -107,27 +102,22 @@ def _is_plain(value: object) -> bool:
     return True
 
 
-# Which launcher this session starts ranks with, or why there is none.
-
-
 def session_launcher(config: pytest.Config) -> Launcher | str:
+    """Return the launcher that this session starts ranks with, or why there is none."""
     wishes = read_mpi_wishes(config)
     return pick_launcher(find_library(), wishes, executable=sys.executable, env=os.environ)
 
 
-def session_mpi_facts(config: pytest.Config, cores: int) -> dict[str, Any]:
-    """Empty where there is no MPI."""
+def session_mpi_facts(config: pytest.Config, cores: int) -> dict[str, object]:
+    """Return what a fingerprint has of MPI; empty where there is none."""
     library, launcher = find_library(), session_launcher(config)
     if isinstance(library, Library) and isinstance(launcher, Launcher):
         return {"mpi": mpi_facts(library, launcher, cores)}
     return {}
 
 
-# From a pytest session to a stage: both trees, the workers' arguments, their caches.
-
-
 class Revisions(NamedTuple):
-    """What is compared; None: the working tree, or no base at all."""
+    """The revisions that are compared; None: the working tree, or no base at all."""
 
     head: Revision | None = None
     base: Revision | None = None
@@ -141,7 +131,7 @@ def staged(
     cores: tuple[int, ...],
     partner: Partner,
 ) -> Iterator[tuple[Stage, tuple[str, ...]]]:
-    """The stage of a run, with remarks on what could not be laid out; cleaned up afterwards."""
+    """Set up the stage of a run, with remarks on what could not be laid out; clean it up after."""
     config = session.config
     cache = cache_folder(os.environ)
     with ExitStack() as stack:

@@ -5,14 +5,13 @@ After the timing and apart from it, so that neither disturbs the other.
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
 from pytest_rlperf.baselines.levels import MemoryLevel
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
-from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask, Points
+from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, Points
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.memory import (
     JUDGED,
@@ -24,14 +23,12 @@ from pytest_rlperf.model.memory import (
     MemoryResult,
     Pass,
     Probe,
-    ProcessPeak,
-    Site,
 )
 from pytest_rlperf.model.metric import WORST_FIRST, Outcome, Verdict
 from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
-from pytest_rlperf.workers.pair import WorkerKind
+from pytest_rlperf.wire import MemoryReport, Order
 from pytest_rlperf.workers.side import State
 
 SCOUT_REPEATS = 3
@@ -44,7 +41,7 @@ MOST_ROUNDS = 2 * LOOKS[-1]
 
 @dataclass(slots=True)
 class MemoryTrack:
-    """What is known of one test so far."""
+    """The memory of one test in a campaign, which fills this process by process."""
 
     track: Track  # how it fails, is skipped, or has trouble on the base
     level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
@@ -53,7 +50,7 @@ class MemoryTrack:
     head: dict[str, list[float]] = field(default_factory=dict)  # by metric, one a process
     base: dict[str, list[float]] = field(default_factory=dict)
     curves: tuple[Points, ...] = ()  # by side
-    said: list[dict[str, Any]] = field(default_factory=lambda: [{}, {}])  # by side: the last facts
+    evidence: list[Evidence] = field(default_factory=lambda: [Evidence(), Evidence()])  # by side
     decisions: dict[str, Decision] = field(default_factory=dict)
 
     @property
@@ -75,7 +72,7 @@ class MemoryTrack:
         return self.track.open and self.rounds < MOST_ROUNDS and bool(list(self.passes()))
 
     def passes(self) -> Iterator[Pass]:
-        """Those in which something is undecided; what is never measured does not count."""
+        """Yield the passes in which something that can be measured is undecided."""
         for look, names in PASSES.items():
             known = self.head.keys() & names if self.rounds else names
             if any(self.wants(metric) for metric in JUDGED if metric.name in known):
@@ -103,7 +100,9 @@ class MemoryCampaign:
         gates: int,
         show: Callable[[Progress], None],
     ) -> None:
-        """`gates`: how many verdicts the build gives, those on time included."""
+        """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget, those
+        on time included.
+        """
         self.tracks = {b.nodeid: MemoryTrack(Track(b), levels.get(b.nodeid)) for b in benchmarks}
         self._runs = runs
         self._limits = limits
@@ -112,7 +111,7 @@ class MemoryCampaign:
         self._show = show
 
     def run(self) -> None:
-        """Fills the tracks; what was measured stays there whatever ends the run."""
+        """Fill the tracks; what was measured stays there whatever ends the run."""
         number = 0
         try:
             while self._budget.left_s() > 0 and (tracks := self._open()):
@@ -144,45 +143,44 @@ class MemoryCampaign:
             taken_s += played.seconds
             if not track.track.both_ran(played.runs):
                 return
-            self._take(track, [run.facts for run in played.runs if run.facts is not None])
+            self._take(track, played)
         track.round_s = taken_s
         self._judge(track, exhausted=False)
 
     def _scout(self, track: MemoryTrack) -> None:
-        """How long a call takes, so that all processes of both sides make equally many."""
+        """See how long a call takes, so that all processes of both sides make equally many."""
         played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS), curve=True)
         if not track.track.both_ran(played.runs):
             return
-        facts = [run.facts for run in played.runs if run.facts is not None]
         track.round_s, track.curves = 2 * played.seconds, played.curves
         stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
-        track.repeats = stored or repeats_for(max(each["call_s"] for each in facts))
+        track.repeats = stored or repeats_for(max(each.call_s for each in _reports(played)))
 
     def _name_lines(self, number: int) -> None:
-        """Of tests that have grown, with memray where it is installed."""
+        """Name the lines at the peak of tests that have grown, where memray is installed."""
         for track in self.tracks.values():
             decisions = track.decisions.values()
             grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
             if grown and is_installed() and self._budget.left_s() > track.round_s:
                 played = self._run(track, number, Probe(Pass.EXACT, track.repeats))
                 # It tells more of a verdict that stands without it.
-                if all(run.state is State.RAN and run.facts for run in played.runs):
-                    self._take(track, [run.facts for run in played.runs if run.facts is not None])
+                if all(run.state is State.RAN and run.report for run in played.runs):
+                    self._take(track, played)
 
     def _run(
         self, track: MemoryTrack, number: int, probe: Probe, curve: bool = False
     ) -> MemoryPlayed:
         b = track.benchmark
         deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
-        task = MemoryTask(b.nodeid, WorkerKind(b.nprocs, b.spec.threads), probe, deadline_s, curve)
-        return self._runs.run(number, task, self._budget.startup_deadline_s())
+        order = Order(b.nodeid, deadline_s, probe=probe, threads=b.spec.threads, nprocs=b.nprocs)
+        return self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
 
-    def _take(self, track: MemoryTrack, facts: Sequence[Mapping[str, Any]]) -> None:
-        for side, sizes in zip((track.head, track.base), facts, strict=False):
-            for name, size in sizes["values"].items():
-                side.setdefault(name, []).append(float(size))
-        for said, found in zip(track.said, facts, strict=False):
-            said.update(found)
+    def _take(self, track: MemoryTrack, played: MemoryPlayed) -> None:
+        sides = (track.head, track.base)
+        for number, report in enumerate(_reports(played)):
+            for name, size in report.values.items():
+                sides[number].setdefault(name, []).append(float(size))
+            track.evidence[number] = _combined(track.evidence[number], report)
 
     # -- judging ------------------------------------------------------------------------------
 
@@ -207,7 +205,9 @@ class MemoryCampaign:
                 yield _against_stored(metric, head, track.level)
 
     def attached(self, nodeid: str, timed: TestResult | None, interrupted: bool) -> TestResult:
-        """The result of a test with what is known of its memory; None: it has no time."""
+        """Return the result of a test with what is known of its memory; `timed` is None where its
+        time is not measured.
+        """
         memory = self._result(self.tracks[nodeid], interrupted)
         track = self.tracks[nodeid].track
         b, peak = track.benchmark, memory.metric(PEAK.name)
@@ -233,7 +233,10 @@ class MemoryCampaign:
             for sizes in self._sizes(track)
         )
         curves = (*track.curves, [], [])
-        head, base = (_evidence(*each) for each in zip(track.said, curves, strict=False))
+        head, base = (
+            replace(evidence, curve=tuple(curve))
+            for evidence, curve in zip(track.evidence, curves, strict=False)
+        )
         return MemoryResult(
             metrics=found,
             repeats=track.repeats,
@@ -282,21 +285,17 @@ def _trouble(track: Track, interrupted: bool) -> Verdict:
     return Verdict(Outcome.INCONCLUSIVE, reason)
 
 
-def _evidence(said: Mapping[str, Any], curve: Points) -> Evidence:
-    return Evidence(
-        processes=_peaks(said.get("processes", ())),
-        segments=_peaks(said.get("segments", ())),
-        left=tuple(said.get("left", ())),
-        sites=_sites(said.get("sites", ())),
-        peak_sites=_sites(said.get("peak_sites", ())),
-        exact=said.get("exact", True),
-        curve=tuple(curve),
-    )
+def _reports(played: MemoryPlayed) -> list[MemoryReport]:
+    return [run.report for run in played.runs if isinstance(run.report, MemoryReport)]
 
 
-def _sites(found: Sequence[tuple[str, int, int]]) -> tuple[Site, ...]:
-    return tuple(Site(*site) for site in found)
-
-
-def _peaks(found: Sequence[tuple[str, int]]) -> tuple[ProcessPeak, ...]:
-    return tuple(ProcessPeak(name, size) for name, size in found)
+def _combined(evidence: Evidence, report: MemoryReport) -> Evidence:
+    """Return the evidence with what the newest process of a pass said of it."""
+    new = report.evidence
+    match report.look:
+        case Pass.RESIDENT:
+            return replace(new, sites=evidence.sites, peak_sites=evidence.peak_sites)
+        case Pass.TRACED:
+            return replace(evidence, sites=new.sites)
+        case Pass.EXACT:
+            return replace(evidence, peak_sites=new.peak_sites)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import psutil
 
@@ -25,8 +25,8 @@ Peaks = list[tuple[str, int]]
 
 
 class Children:
-    """Watches them through a process of its own: this one may be busy in code that lets no other
-    thread run.
+    """Watches children through a process of its own: this one may be busy in code that lets no
+    other thread run.
     """
 
     def __enter__(self) -> Self:
@@ -49,7 +49,7 @@ class Children:
         self._popen.communicate()
 
     def begin(self) -> int:
-        """Set the marks of living children back, and forget what was seen until now; returns the
+        """Set the marks of living children back, and forget what was noted until now; return the
         largest peak of those that have ended.
         """
         resident = {}
@@ -61,25 +61,26 @@ class Children:
         return ended_children_peak()
 
     def peaks(self, ended_before: int) -> Peaks:
-        """Since then: of those that were there before, what they took more."""
-        seen, ended = self._ask({}), ended_children_peak()
+        """Return the peaks since `begin`: of those that were there before, what they took more."""
+        (watched, largest), ended = self._ask({}), ended_children_peak()
         known = max(ended_before, peak_bytes(os.getpid()))
-        return with_unseen([(n, size) for n, size in seen["peaks"]], seen["largest"], ended, known)
+        return with_unseen(watched, largest, ended, known)
 
-    def _ask(self, resident: Mapping[int, int]) -> dict[str, Any]:
+    def _ask(self, resident: Mapping[int, int]) -> tuple[Peaks, int]:
+        """Begin anew; return the peaks until now, and the largest single one."""
         assert self._popen.stdin is not None
         assert self._popen.stdout is not None
         self._popen.stdin.write(f"{json.dumps(resident)}\n")
         self._popen.stdin.flush()
-        seen: dict[str, Any] = json.loads(self._popen.stdout.readline())
-        return seen
+        answer = json.loads(self._popen.stdout.readline())
+        return [(name, size) for name, size in answer["peaks"]], answer["largest"]
 
 
-def with_unseen(seen: Peaks, largest: int, ended: int, known: int) -> Peaks:
-    """`ended` is the kernel's mark of the largest child that has ended. Above the `largest` that
-    was watched, and above what is `known` to be of others (see `ended_children_peak`), it tells of
-    a peak between two looks.
+def with_unseen(watched: Peaks, largest: int, ended: int, known: int) -> Peaks:
+    """Add a peak between two looks, if there was one: `ended` is the kernel's mark of the largest
+    child that has ended. Above the `largest` that was watched, and above what is `known` to be of
+    others (see `ended_children_peak`), it tells of such a peak.
     """
     if ended <= max(known, largest):
-        return seen
-    return [*seen, (UNSEEN, ended - largest)]
+        return watched
+    return [*watched, (UNSEEN, ended - largest)]

@@ -1,7 +1,8 @@
-"""What the kernel counts of a process's memory: resident now, and its high-water mark.
+"""Counters of a process's memory: what is resident, its high-water mark, shared memory, growth over
+repeats, and Python's garbage collections.
 
-The mark never misses a spike, however short, which no sampling could promise. Linux lets a process
-set its own back to what is resident now ("5" into clear_refs, proc_pid_clear_refs(5)).
+The high-water mark never misses a spike, however short, which no sampling could promise. Linux lets
+a process set its own back to what is resident now ("5" into clear_refs, proc_pid_clear_refs(5)).
 """
 
 import ctypes
@@ -14,7 +15,6 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
 
 import psutil
 
@@ -23,12 +23,12 @@ from pytest_rlperf.errors import MemoryUnreadable
 PROC = Path("/proc")
 RESET_MARK = "5"
 PR_SET_THP_DISABLE = 41
-"""Of prctl(2): whether a huge page is resident depends on the luck of its address."""
+"""An option of prctl(2): whether a huge page is resident depends on the luck of its address."""
 MAXRSS_UNIT = 1 if sys.platform == "darwin" else 1024
 
 
 def reset_mark(pid: int) -> bool:
-    """Whether the high-water mark of the process could be set back to what is resident."""
+    """Set the high-water mark of a process back to what is resident; return whether it worked."""
     try:
         (PROC / str(pid) / "clear_refs").write_text(RESET_MARK)
     except OSError:
@@ -37,12 +37,14 @@ def reset_mark(pid: int) -> bool:
 
 
 def resident_bytes(pid: int) -> int:
-    """0: the process is gone."""
+    """Return what is resident of a process; 0: it is gone."""
     return _field(pid, "VmRSS") or _psutil_resident(pid)
 
 
 def peak_bytes(pid: int) -> int:
-    """The high-water mark; of a system without one, of this process only, since it began."""
+    """Return the high-water mark; on a system without one, that of this process since it began, and
+    what is resident of any other.
+    """
     mark = _field(pid, "VmHWM")
     if mark is not None:
         return mark
@@ -50,8 +52,8 @@ def peak_bytes(pid: int) -> int:
 
 
 def ended_children_peak() -> int:
-    """The largest peak of a child that has ended and been waited for. It may be this process's
-    own: a child that runs another program begins as a part of its parent.
+    """Return the largest peak of a child that has ended and been waited for. It may be this
+    process's own: a child that runs another program begins as a part of its parent.
     """
     import resource
 
@@ -59,14 +61,14 @@ def ended_children_peak() -> int:
 
 
 def own_peak_bytes() -> int:
-    """Since this process began."""
+    """Return the peak of this process since it began."""
     import resource
 
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * MAXRSS_UNIT
 
 
 def _field(pid: int, name: str) -> int | None:
-    """A size from the status file; None: it is not there."""
+    """Return a size from the status file; None: it is not there."""
     with suppress(OSError):
         for line in (PROC / str(pid) / "status").read_text().splitlines():
             if line.startswith(f"{name}:"):
@@ -87,7 +89,7 @@ def _psutil_resident(pid: int) -> int:
 
 
 def unique_bytes() -> int:
-    """Of this process and its descendants: what would be free if they ended."""
+    """Return what would be free if this process and its descendants ended."""
     own = psutil.Process()
     sizes = []
     for process in (own, *own.children(recursive=True)):
@@ -109,8 +111,7 @@ def tidy() -> None:
             ctypes.CDLL(None).malloc_trim(0)
 
 
-# Shared memory that a process has mapped, segment by segment.
-
+# -- shared memory, segment by segment -----------------------------------------------------------
 
 FOLDER = Path("/dev/shm")
 KINDS = ("/dev/shm/", "/memfd:", "/SYSV", "/dev/zero")
@@ -121,16 +122,16 @@ Segments = dict[tuple[str, str], int]
 
 
 def mapped_segments() -> Segments:
-    """Of this process and its descendants, each once."""
-    found: Segments = {}
+    """Return the segments that this process and its descendants have mapped, each once."""
+    segments: Segments = {}
     pids = [child.pid for child in psutil.Process().children(recursive=True)]
     for pid in (os.getpid(), *pids):
-        found |= parse_maps(_maps(pid))
-    return found
+        segments |= parse_maps(_maps(pid))
+    return segments
 
 
 def parse_maps(lines: Iterable[str]) -> Segments:
-    found: Segments = {}
+    segments: Segments = {}
     for line in lines:
         span, rights, _, device, inode, *name = line.split(maxsplit=5)
         path = name[0].strip() if name else ""
@@ -138,12 +139,12 @@ def parse_maps(lines: Iterable[str]) -> Segments:
             continue
         first, last = (int(end, 16) for end in span.split("-"))
         key = (f"{device} {inode}", path.removesuffix(" (deleted)"))
-        found[key] = found.get(key, 0) + last - first
-    return found
+        segments[key] = segments.get(key, 0) + last - first
+    return segments
 
 
 def outliving(segments: Segments) -> list[str]:
-    """Those with a name: they live on until somebody unlinks it."""
+    """Return the names of segments that live on until somebody unlinks them."""
     paths = sorted(Path(name) for _, name in segments)
     return [path.name for path in paths if path.parent == FOLDER and path.exists()]
 
@@ -155,16 +156,15 @@ def _maps(pid: int) -> list[str]:
         return []
 
 
-# How much a series grows from one repeat to the next.
-
+# -- growth from one repeat to the next ----------------------------------------------------------
 
 WARM_SHARE = 3
-"""One of so many repeats comes before the series counts: caches are filled then."""
+"""One part of so many of the repeats does not count: caches are filled then."""
 PARTS = 3
 
 
 def growth(series: Sequence[float]) -> float | None:
-    """The median over three parts of the series, each with its mean growth; None: too few points.
+    """Return the median over three parts of the series of their mean growth; None: too few points.
 
     What grows once, as a cache or a list that is made larger does, shows in one part only. What is
     kept after every fourth call shows in all of them.
@@ -177,11 +177,14 @@ def growth(series: Sequence[float]) -> float | None:
     return statistics.median(statistics.fmean(steps[a:b]) for a, b in pairwise(ends))
 
 
-# Python's cyclic garbage collector: how often it ran by itself, and for how long.
+# -- garbage collections -------------------------------------------------------------------------
 
 
 class Collections:
-    """Counts within `counted` only: what is collected between the calls is not the test's."""
+    """Counts how often Python's cyclic garbage collector ran by itself, and for how long.
+
+    It counts within `counted` only: what is collected between the calls is not the test's.
+    """
 
     def __init__(self) -> None:
         self.number = 0
@@ -190,13 +193,13 @@ class Collections:
 
     @contextmanager
     def counted(self) -> Iterator[None]:
-        gc.callbacks.append(self._take)
+        gc.callbacks.append(self._note)
         try:
             yield
         finally:
-            gc.callbacks.remove(self._take)
+            gc.callbacks.remove(self._note)
 
-    def _take(self, phase: str, info: dict[str, Any]) -> None:
+    def _note(self, phase: str, info: dict[str, int]) -> None:
         if phase == "start":
             self._begun_ns = time.perf_counter_ns()
         else:

@@ -26,8 +26,8 @@ SHOWN = Verdict(Outcome.SHOWN, "not judged")
 
 
 @dataclass(frozen=True, slots=True)
-class BytesApart:
-    """Head's size less the base's, of one process each."""
+class SizeDifference:
+    """Head's size less the base's, in bytes, of one process each."""
 
     typical: float
 
@@ -38,7 +38,7 @@ class BytesApart:
 
 @dataclass(frozen=True, slots=True)
 class SizeGate(DifferenceGate):
-    """Blocks are differences in bytes, and `threshold` is the number of bytes allowed."""
+    """A gate whose blocks are differences in bytes, and `threshold` the number of bytes allowed."""
 
     @property
     def looks(self) -> tuple[int, ...]:
@@ -73,16 +73,16 @@ class Sizes:
 
 
 def decided(sizes: Sizes, limits: Limits, gates: int, exhausted: bool) -> Decision | None:
-    """None: there is nothing to compare with. `gates` are all of the build."""
+    """Decide on one of all `gates` of the build; None: there is nothing to compare with."""
     base = sizes.base_value
     if sizes.metric.rule is None or base is None or sizes.ended is not None:
         return None
     allowed = limits.of(sizes.metric.rule).above(base)
     if not sizes.stored:
-        apart = [BytesApart(h - b) for h, b in zip(sizes.head, sizes.base, strict=True)]
-        return decide(apart, SizeGate(allowed, gates), exhausted)
+        paired = [SizeDifference(h - b) for h, b in zip(sizes.head, sizes.base, strict=True)]
+        return decide(paired, SizeGate(allowed, gates), exhausted)
     gate = SizeGate(allowed, gates, blur=_error(sizes.base))
-    return decide([BytesApart(size - base) for size in sizes.head], gate, exhausted)
+    return decide([SizeDifference(size - base) for size in sizes.head], gate, exhausted)
 
 
 def judged(sizes: Sizes, limits: Limits, decision: Decision | None) -> MetricResult:
@@ -120,7 +120,9 @@ def _verdict(sizes: Sizes, excess: Excess, decision: Decision | None) -> Verdict
 
 
 def _relative(amount: Interval | None, sizes: Sizes) -> Interval | None:
-    """What grows from nothing has grown by no share of it."""
+    """Return the change as a share of the base; None: what grows from nothing has grown by no share
+    of it.
+    """
     base = sizes.base_value
     slope = sizes.metric.rule in (Rule.GROWTH, Rule.RESIDENT_GROWTH)
     if amount is None or slope or base is None or base <= 0:
@@ -136,7 +138,7 @@ def _detectable(decision: Decision, sizes: Sizes) -> float | None:
 
 
 def _severity(relative: Interval | None) -> Severity:
-    """What has no share to go by, such as a leak, is no trifle."""
+    """Return the severity by the share; what has none, such as a leak, is no trifle."""
     if relative is None or relative.change > MEDIUM_ABOVE:
         return Severity.MEDIUM
     return Severity.NOTICE

@@ -1,7 +1,10 @@
-"""The traced pass: every block that Python's allocators hand out during the calls.
+"""What a worker does where memory is asked for, instead of timing slices: one of three passes.
 
-Numbers of the same code are the same to the byte, or nearly so, on whatever machine; what C code
-takes from the system by itself is not in them.
+The resident pass (`memory.resident`) asks the kernel. The traced pass counts every block that
+Python's allocators hand out during the calls: numbers of the same code are the same to the byte, or
+nearly so, on whatever machine, but what C code takes from the system by itself is not in them. The
+exact pass has memray count every allocation, C code's too; it slows code down too much for every
+process of a comparison, and is there to name the lines at the peak.
 """
 
 import gc
@@ -16,7 +19,8 @@ from typing import Any
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.memory.counters import growth, tidy
 from pytest_rlperf.memory.resident import resident_pass
-from pytest_rlperf.model.memory import Pass, Probe
+from pytest_rlperf.model.memory import Evidence, Pass, Probe, Site
+from pytest_rlperf.wire import MemoryReport
 from pytest_rlperf.worker.calls import Calls, Rounds
 
 TRACED_SITES = 5
@@ -24,8 +28,10 @@ TRACED_SITES = 5
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
-def traced_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
-    """The facts, and what the last call returned."""
+def traced_pass(call: Callable[[], Any], repeats: int) -> tuple[MemoryReport, Any]:
+    """Count every block that Python's allocators hand out during the calls, and name the lines that
+    hold most; return that and what the last call returned.
+    """
     tidy()
     tracemalloc.stop()  # whoever imported the tests may have started it
     tracemalloc.start()
@@ -37,19 +43,18 @@ def traced_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], 
     finally:
         tracemalloc.stop()
     own = tracemalloc.Filter(False, __file__)
-    found = snapshot.filter_traces((own, tracemalloc.Filter(False, tracemalloc.__file__)))
+    traced = snapshot.filter_traces((own, tracemalloc.Filter(False, tracemalloc.__file__)))
     slope = growth(series)
-    return {
-        "values": {
-            "traced_peak": peak,
-            "traced_blocks": len(found.traces),
-            **({} if slope is None else {"growth": slope}),
-        },
-        "sites": [
-            (f"{line.traceback[0].filename}:{line.traceback[0].lineno}", line.size, line.count)
-            for line in found.statistics("lineno")[:TRACED_SITES]
-        ],
-    }, result
+    values = {
+        "traced_peak": peak,
+        "traced_blocks": len(traced.traces),
+        **({} if slope is None else {"growth": slope}),
+    }
+    sites = tuple(
+        Site(f"{line.traceback[0].filename}:{line.traceback[0].lineno}", line.size, line.count)
+        for line in traced.statistics("lineno")[:TRACED_SITES]
+    )
+    return MemoryReport(Pass.TRACED, repeats, values, Evidence(sites=sites)), result
 
 
 def _repeat(call: Callable[[], Any], repeats: int) -> tuple[Any, Sequence[float]]:
@@ -72,11 +77,6 @@ def _check_tracing() -> None:
         )
 
 
-# The exact pass: memray's count of every allocation, C code's too, with the lines at the peak.
-#
-# It slows code down too much for every process of a comparison, and is there to name lines.
-
-
 EXACT_SITES = 5
 
 
@@ -84,8 +84,10 @@ def is_installed() -> bool:
     return find_spec("memray") is not None
 
 
-def exact_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
-    """The facts, and what the last call returned."""
+def exact_pass(call: Callable[[], Any], repeats: int) -> tuple[MemoryReport, Any]:
+    """Have memray count every allocation, C code's too, and name the lines at the peak; return that
+    and what the last call returned.
+    """
     import memray
 
     result = None
@@ -99,28 +101,23 @@ def exact_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], A
             peak = reader.metadata.peak_memory
             records = list(reader.get_high_watermark_allocation_records(merge_threads=True))
     largest = sorted(records, key=lambda record: record.size, reverse=True)
-    return {
-        "values": {"memray_peak": peak},
-        "peak_sites": [site for record in largest[:EXACT_SITES] for site in _site(record)],
-    }, result
+    sites = tuple(site for record in largest[:EXACT_SITES] for site in _site(record))
+    evidence = Evidence(peak_sites=sites)
+    return MemoryReport(Pass.EXACT, repeats, {"memray_peak": peak}, evidence), result
 
 
-def _site(record: Any) -> Iterator[tuple[str, int, int]]:
-    """The innermost line of Python; none where C code allocated by itself."""
+def _site(record: Any) -> Iterator[Site]:
+    """Yield the innermost line of Python; nothing where C code allocated by itself."""
     for _, file, line in record.stack_trace(max_stacks=1):
-        yield f"{file}:{line}", record.size, record.n_allocations
-
-
-# What a worker does where memory is asked for, instead of timing slices.
+        yield Site(f"{file}:{line}", record.size, record.n_allocations)
 
 
 LOOKS = {Pass.RESIDENT: resident_pass, Pass.TRACED: traced_pass, Pass.EXACT: exact_pass}
 
 
-def probe(order: Probe, calls: Calls | Rounds) -> tuple[dict[str, Any], Any]:
-    """The facts, and what the last call returned."""
+def probe(order: Probe, calls: Calls | Rounds) -> tuple[MemoryReport, Any]:
+    """Look at the memory of some calls; return the report and what the last call returned."""
     repeats = order.repeats
     if isinstance(calls, Rounds):  # the test counts its calls
         repeats = min(repeats, calls.warmup + calls.rounds)
-    facts, result = LOOKS[order.look](calls.once, repeats)
-    return {**facts, "look": order.look, "repeats": repeats}, result
+    return LOOKS[order.look](calls.once, repeats)

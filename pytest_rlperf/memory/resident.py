@@ -26,6 +26,8 @@ from pytest_rlperf.memory.counters import (
     tidy,
     unique_bytes,
 )
+from pytest_rlperf.model.memory import Evidence, Pass, ProcessPeak
+from pytest_rlperf.wire import MemoryReport
 
 OWN = "the test's process"
 
@@ -34,7 +36,7 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """What is in memory at one moment."""
+    """The memory that this process holds at one moment."""
 
     unique: int
     segments: Segments
@@ -49,7 +51,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What some calls took."""
+    """The memory that some calls took."""
 
     peak: int
     children: list[tuple[str, int]]
@@ -65,13 +67,13 @@ class Taken:
         return self.after.unique - self.before.unique
 
 
-def resident_pass(call: Callable[[], Any], repeats: int) -> tuple[dict[str, Any], Any]:
-    """The facts, and what the last call returned."""
+def resident_pass(call: Callable[[], Any], repeats: int) -> tuple[MemoryReport, Any]:
+    """Ask the kernel what the calls take; return that and what the last call returned."""
     no_huge_pages()
     with Children() as children:
         control, _ = _take(_nothing, repeats, children)
         taken, result = _take(call, repeats, children)
-    return _facts(taken, control), result
+    return _report(taken, control, repeats), result
 
 
 def _nothing() -> None: ...
@@ -100,23 +102,23 @@ def _take(call: Callable[[], Any], repeats: int, children: Children) -> tuple[Ta
     return Taken(peak, found, before, after, series, collections, exact, fastest_s), result
 
 
-def _facts(taken: Taken, control: Taken) -> dict[str, Any]:
+def _report(taken: Taken, control: Taken, repeats: int) -> MemoryReport:
     own = max(0, taken.peak - control.peak)
     processes = [(OWN, own), *taken.children]
     segments = taken.after.new_segments(taken.before)
     slope = growth(taken.series)
-    return {
-        "values": {
-            "peak_rss": sum(peak for _, peak in processes),
-            "uss": max(0, taken.unique - control.unique),
-            "shared_memory": sum(segments.values()),
-            **({} if slope is None else {"growth_rss": slope}),
-            "gc_collections": taken.collections.number,
-            "gc_pause": taken.collections.pause_ns,
-        },
-        "processes": processes,
-        "segments": [(name, size) for (_, name), size in segments.items()],
-        "left": outliving(segments),
-        "exact": taken.exact,
-        "call_s": taken.fastest_s,
+    values = {
+        "peak_rss": sum(peak for _, peak in processes),
+        "uss": max(0, taken.unique - control.unique),
+        "shared_memory": sum(segments.values()),
+        **({} if slope is None else {"growth_rss": slope}),
+        "gc_collections": taken.collections.number,
+        "gc_pause": taken.collections.pause_ns,
     }
+    evidence = Evidence(
+        processes=tuple(ProcessPeak(name, peak) for name, peak in processes),
+        segments=tuple(ProcessPeak(name, size) for (_, name), size in segments.items()),
+        left=tuple(outliving(segments)),
+        exact=taken.exact,
+    )
+    return MemoryReport(Pass.RESIDENT, repeats, values, evidence, taken.fastest_s)

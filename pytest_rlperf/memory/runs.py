@@ -1,6 +1,7 @@
-"""The course of a tree's memory over time, as memory-profiler samples it: for a picture.
+"""Runs one test for its memory: a fresh process of each side, nothing else in it, not timed.
 
-Samples miss what is short, so nothing is judged by them. Without the package there is no curve.
+Beside the first of them memory-profiler samples the course of the memory over time, for a picture.
+Samples miss what is short, so nothing is judged by them; without the package there is no curve.
 """
 
 import random
@@ -14,10 +15,10 @@ from typing import Self
 
 import psutil
 
-from pytest_rlperf.model.memory import Probe
-from pytest_rlperf.workers.pair import Stage, WorkerKind, start_pair
+from pytest_rlperf.wire import Order
+from pytest_rlperf.workers.pair import Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
-from pytest_rlperf.workers.side import SideRun, State, Turn
+from pytest_rlperf.workers.side import SideRun, State
 
 INTERVAL_S = 0.01
 STRETCH_S = 0.1
@@ -70,33 +71,21 @@ class MemoryCurve:
             return
 
 
-# Runs one test for its memory: a fresh process of each side, nothing else in it, not timed.
-
-
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
 
 
 @dataclass(frozen=True, slots=True)
-class MemoryTask:
-    """One test, looked at in one way."""
-
-    nodeid: str
-    kind: WorkerKind
-    probe: Probe
-    deadline_s: float
-    curve: bool = False  # sample its course, too
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryPlayed:
+    """One test, as all sides ran it for its memory."""
+
     runs: tuple[SideRun, ...]
     seconds: float
     curves: tuple[Points, ...] = ()  # by side
 
 
 class MemoryRuns:
-    """Starts a pair of processes for every task."""
+    """Starts a pair of processes for every order."""
 
     def __init__(self, stage: Stage) -> None:
         # The reference kernels tell nothing of memory: bytes are compared as they are.
@@ -107,31 +96,24 @@ class MemoryRuns:
     def paired(self) -> bool:
         return len(self._stage.sides) > 1
 
-    def run(self, number: int, task: MemoryTask, startup_s: float) -> MemoryPlayed:
-        """`number` is that of the round: hash seeds are equal in it, and others in the next."""
-        if task.kind.nprocs and isinstance(self._stage.launcher, str):
+    def run(self, number: int, order: Order, startup_s: float, curve: bool = False) -> MemoryPlayed:
+        """Run one test on all sides. `number` is that of the round: hash seeds are equal in it, and
+        others in the next. `curve`: sample the course of its memory, too.
+        """
+        if order.nprocs and isinstance(self._stage.launcher, str):
             return MemoryPlayed((SideRun(State.SKIPPED, self._stage.launcher),), 0.0)
         begun = time.monotonic()
-        rng = random.Random(f"{self._stage.seed}/memory/{number}/{task.nodeid}")
-        turn = Turn(
-            nodeid=task.nodeid,
-            following=None,
-            plan=None,
-            cores=(),
-            seed=0,
-            deadline_s=task.deadline_s,
-            probe=task.probe,
-        )
+        rng = random.Random(f"{self._stage.seed}/memory/{number}/{order.nodeid}")
         cores = self._stage.cores
         pair = start_pair(
-            self._stage, task.kind, [task.nodeid], rng=rng, cores=cores, scattered=False
+            self._stage, order.kind, [order.nodeid], rng=rng, cores=cores, scattered=False
         )
         try:
             pair.wait_collected(startup_s)
             with ExitStack() as stack:
-                pids = pair.pids if task.curve else []
+                pids = pair.pids if curve else []
                 curves = [stack.enter_context(MemoryCurve(pid)) for pid in pids]
-                runs = tuple(pair.run(turn))
+                runs = tuple(pair.run(order))
             pair.stop()
         finally:
             pair.end(GOODBYE_S)

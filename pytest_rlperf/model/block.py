@@ -1,4 +1,4 @@
-"""What was measured: one block is one fresh process a side."""
+"""Measurements: a block is one fresh process a side; phases and drifts are seen within blocks."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,12 +6,12 @@ from dataclasses import dataclass, field
 from pytest_rlperf.model.metric import Interval
 
 LEAST_BLOCKS = 3
-"""Fewer have no usable spread."""
+"""The least number of blocks that have a usable spread."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankFacts:
-    """What is known of each rank of a job, in their order."""
+    """Times and memory of each rank of a job, in their order."""
 
     own_ns: tuple[float, ...]  # of all its slices
     communication: tuple[float, ...]  # share of a slice inside calls of the communicator
@@ -29,7 +29,7 @@ class RankFacts:
 
 @dataclass(frozen=True, slots=True)
 class DeviceFacts:
-    """Of what goes on computing after a call has returned."""
+    """A device that goes on computing after a call has returned."""
 
     name: str
     utilisation: float | None  # share of the slices, or of the last of them, that it was busy
@@ -95,15 +95,12 @@ class Block:
     reference: Reference | None = None
 
 
-# What is known of a named part of a measured function.
-
-
 OUTSIDE = "outside of phases"
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseResult:
-    """One phase over all blocks; `OUTSIDE` is what no phase holds."""
+    """A named part of the measured function over all blocks; `OUTSIDE` is what no phase holds."""
 
     name: str
     share: float  # of head's time
@@ -112,9 +109,6 @@ class PhaseResult:
     base_ns: float | None = None
     adds: Interval | None = None  # to the time of the whole call, a fraction of the base's
     moved: bool = False  # beyond doubt, and by enough to care
-
-
-# Slices that get slower as a block goes on.
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +121,7 @@ class SideDrift:
 
 @dataclass(frozen=True, slots=True)
 class Drift:
-    """What happens to the time of a test within its blocks."""
+    """How the slices of a test get slower, or faster, as a block goes on."""
 
     slices: int  # looked at: as many as the shortest block has
     head: SideDrift
@@ -135,6 +129,6 @@ class Drift:
 
     @property
     def sides(self) -> dict[str, SideDrift]:
-        """Those there are, by name."""
+        """The sides that were measured, by name."""
         base = {} if self.base is None else {"base": self.base}
         return {**base, "head": self.head}

@@ -9,7 +9,7 @@ WITHOUT = ":without"
 
 
 class Direction(StrEnum):
-    """What is better."""
+    """Whether a lower or a higher value is better."""
 
     LOWER = "lower"
     HIGHER = "higher"
@@ -44,7 +44,7 @@ UNITS: Mapping[Metric, Mapping[str, float]] = {
 
 @dataclass(frozen=True, slots=True)
 class Kpi:
-    """Missing the target warns; crossing the alert fails the test."""
+    """A limit on a metric: missing the target warns, crossing the alert fails the test."""
 
     name: str
     metric: Metric
@@ -111,7 +111,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class KpiResult:
-    """What one test says of one KPI."""
+    """The status of one KPI by one test that claims it."""
 
     kpi: Kpi
     status: Status

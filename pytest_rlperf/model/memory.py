@@ -1,7 +1,7 @@
 """The memory of a test: what is asked of a process, what it says, and what is said of that."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Self
 
@@ -27,13 +27,6 @@ class Probe:
 
     look: Pass
     repeats: int  # calls of it
-
-    def as_dict(self) -> dict[str, Any]:
-        return asdict(self)
-
-    @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Self:
-        return cls(Pass(data["look"]), data["repeats"])
 
 
 class Rule(StrEnum):

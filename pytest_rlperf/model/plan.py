@@ -1,4 +1,4 @@
-"""How a block measures one benchmark: the same on both sides."""
+"""How a block measures one benchmark, the same on both sides, and what that is chosen by."""
 
 from dataclasses import asdict, dataclass, replace
 from enum import StrEnum
@@ -8,7 +8,7 @@ from pytest_rlperf.model.profile import Profiling
 
 
 class Mode(StrEnum):
-    """Who runs when."""
+    """The order in which the two sides of a block run."""
 
     SLICED = "sliced"  # the sides take turns, one short slice each
     CONCURRENT = "concurrent"  # both run at once on one core; the kernel interleaves them
@@ -33,7 +33,7 @@ class Scouted:
     accelerated: bool = False  # and here a device besides the cores does
 
     def worst(self, other: Self) -> Self:
-        """Of two sides, what a plan for both has to reckon with."""
+        """Return the worse of two sides in each respect: a plan for both has to reckon with it."""
         return type(self)(
             call_ns=max(self.call_ns, other.call_ns),
             first_ns=max(self.first_ns, other.first_ns),
@@ -85,7 +85,7 @@ class Plan:
 
     @property
     def without_starts(self) -> Self:
-        """For a process whose start is nobody's business."""
+        """The same plan for a process whose start is not measured."""
         return replace(self, imports=(), first_call=False)
 
     def as_dict(self) -> dict[str, Any]:
@@ -107,6 +107,4 @@ class Plan:
 
 SETUP_CALLS_MAX = 1_000
 """With `setup`, the states of all calls of a slice are alive at once."""
-
-
 MOST_CALLS = 10_000_000

@@ -1,16 +1,18 @@
-"""What a profile of one side holds: plain data, as a worker sends it and a judge reads it."""
+"""Profiles as plain data: what the user wants profiled, what a worker sends of one side, and how
+two sides explain why a test takes longer.
+"""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from pytest_rlperf.errors import UsageError
 
 
 class Profiling(StrEnum):
-    """What the slices of a block are watched for."""
+    """The closeness with which the slices of a block are watched."""
 
     NOTHING = ""
     FUNCTIONS = "functions"
@@ -28,7 +30,7 @@ class Function(NamedTuple):
 
 
 class Callee(NamedTuple):
-    """What a function calls that is not the project's: a native function, or a library's."""
+    """A function outside of the project that one of the project calls: native, or a library's."""
 
     calls: int
     ns: float  # in all profiled slices, with all that it called
@@ -80,21 +82,42 @@ class LineProfile:
     """The lines of one function on one side in one process."""
 
     first: int  # line number
-    source: Sequence[str]
+    source: tuple[str, ...]
     lines: Mapping[int, LineCost]
 
-    @classmethod
-    def from_facts(cls, facts: Mapping[str, Any]) -> Self:
-        lines = {int(number): LineCost(*cost) for number, cost in facts["lines"].items()}
-        return cls(facts["first"], tuple(facts["source"]), lines)
+
+Key = tuple[str, str]
+"""A function as the interpreter knows it: its file and its qualified name."""
 
 
-# What the user wants profiled: the value of `--rlperf-profile`.
+@dataclass(frozen=True, slots=True)
+class FunctionRecord:
+    """One function over all profiled slices of one process."""
+
+    key: Key
+    calls: int
+    typical_ns: float  # a call of the benchmark, by the median slice
+    mean_ns: float
+    compiled: bool
+    natives: Mapping[str, Callee]
+    callees: tuple[tuple[Key, Callee], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SlicesProfile:
+    """What the watches of one process saw of its slices, named as the interpreter names it."""
+
+    functions: tuple[FunctionRecord, ...] = ()
+    calls: int = 0  # of the benchmark, in the slices whose functions were counted
+    computing: float = 1.0
+    stacks: tuple[tuple[tuple[Key, ...], float], ...] = ()  # with their ns a call, sampled
+    operators: Mapping[str, OperatorCost] = field(default_factory=dict)
+    lines: LineProfile | None = None  # None: the function whose lines are wanted never ran
 
 
 @dataclass(frozen=True, slots=True)
 class ProfileWish:
-    """When both sides are profiled, and how closely."""
+    """The value of `--rlperf-profile`: when both sides are profiled, and how closely."""
 
     on_regression: bool = True
     always: bool = False
@@ -120,11 +143,8 @@ class ProfileWish:
         )
 
 
-# Why a test takes longer: what two profiles say about it.
-
-
 class Source(StrEnum):
-    """What comparing the two trees says of a function whose time moved."""
+    """Whether the source of a function whose time moved differs between the two trees."""
 
     UNKNOWN = ""  # it lies in neither tree
     SAME = "same"
@@ -188,7 +208,7 @@ class Lines:
 
 @dataclass(frozen=True, slots=True)
 class Operator:
-    """One of torch whose time moved, a call of the benchmark."""
+    """An operator of torch whose time moved, a call of the benchmark."""
 
     name: str
     base_calls: float
@@ -203,7 +223,7 @@ class Operator:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Empty `causes` blame nobody; `note` says why."""
+    """What two profiles say of a change; where `causes` blames nobody, `note` says why."""
 
     causes: tuple[Cause, ...] = ()
     pairs: int = 0  # of fresh processes that were profiled

@@ -1,4 +1,4 @@
-"""Numbers as people write them, and as people read them."""
+"""Quantities as people write them (`parse_*`), and as people read them (`format_*`)."""
 
 import math
 from collections.abc import Mapping
@@ -28,7 +28,7 @@ def parse_share(value: str, name: str) -> float:
 
 
 def _fraction(text: str) -> float:
-    """NaN where it is none."""
+    """Return the number that `text` states, or NaN where it states none."""
     try:
         return float(text[:-1]) / 100 if text.endswith("%") else float(text)
     except ValueError:
@@ -51,7 +51,7 @@ BYTE_SIZES = {
 }  # fmt: skip
 BIT_RATES = {"BIT": 1 / 8, "KBIT": 125, "MBIT": 125_000, "GBIT": 125_000_000}
 SHORT_TIMES = {"S": 1.0, "MS": 1e-3, "US": 1e-6, "\u039cS": 1e-6, "NS": 1e-9}
-"""In capitals, in which µ is a Greek letter."""
+"""The units are in capitals, in which µ is a Greek letter."""
 
 
 def parse_bytes(value: str | float, name: str) -> float:
@@ -79,7 +79,9 @@ def parse_latency(value: str, name: str) -> float:
 
 
 def _with_unit(value: str, units: Mapping[str, float], default: float = math.nan) -> float:
-    """NaN where it is no number of one of them; `default` is that of a bare number."""
+    """Return the amount in the base unit, or NaN where it is no number of one of these units;
+    `default` is the size of the unit that a bare number has.
+    """
     text = value.strip().upper()
     unit = max((unit for unit in units if text.endswith(unit)), key=len, default="")
     try:
@@ -89,14 +91,11 @@ def _with_unit(value: str, units: Mapping[str, float], default: float = math.nan
 
 
 def format_bytes(size: float) -> str:
-    """Three digits: 512 B, 1.5 KiB, 12.3 MiB."""
+    """Write a size with three digits: 512 B, 1.5 KiB, 12.3 MiB."""
     for unit, one in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
         if abs(size) >= 0.9995 * one:
-            return (
-                f"{size / one:.3g} {unit}"
-                if abs(size) < 999.5 * one
-                else f"{size / one:.0f} {unit}"
-            )
+            number = size / one
+            return f"{number:.3g} {unit}" if abs(number) < 999.5 else f"{number:.0f} {unit}"
     return f"{size:.3g} B"
 
 
@@ -104,7 +103,7 @@ MOST_PERCENT = 100_000
 
 
 def format_percent(fraction: float, signed: bool = True) -> str:
-    """+0.31 %, +4.2 %, +12.0 %, +120 %; a thousand times says as much as any more."""
+    """Write +0.31 %, +4.2 %, +12.0 % or +120 %; a thousand times says as much as any more."""
     percent = round(100 * fraction, 2) + 0.0  # no minus before a zero
     size = abs(percent)
     if size > MOST_PERCENT:
@@ -114,7 +113,7 @@ def format_percent(fraction: float, signed: bool = True) -> str:
 
 
 def format_time(ns: float) -> str:
-    """Three digits: 999 ns, 1 µs, 12.3 ms, 1234 s."""
+    """Write a time with three digits: 999 ns, 1 µs, 12.3 ms, 1234 s."""
     for unit, size in (("s", 1e9), ("ms", 1e6), ("µs", 1e3)):
         if ns >= 0.9995 * size:
             return f"{ns / size:.3g} {unit}" if ns < 999.5 * size else f"{ns / size:.0f} {unit}"

@@ -1,5 +1,5 @@
-"""What an MPI test says about its jobs: the keywords of `@pytest.mark.rlperf_mpi` beside those of
-`@pytest.mark.rlperf`.
+"""What a test says about itself: the keywords of `@pytest.mark.rlperf`, and those that an MPI test
+has beside them in `@pytest.mark.rlperf_mpi`.
 """
 
 from collections.abc import Mapping
@@ -18,6 +18,8 @@ class Scaling(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class RankSpec:
+    """How an MPI test wants its jobs to be run and judged."""
+
     nprocs: tuple[int, ...] = (2,)  # sizes of its jobs, each a test of its own
     timeout: float = 60.0  # seconds for a job, and beyond what the calls of a block should take
     scaling: Scaling = Scaling.STRONG  # strong: the ranks share the work; weak: each has as much
@@ -25,14 +27,11 @@ class RankSpec:
 
     @property
     def plain(self) -> int:
-        """The size of a run that checks results only: the least that communicates."""
+        """The size of the job in a run that checks results only: the least that communicates."""
         return min((n for n in self.nprocs if n > 1), default=1)
 
 
 RANK_KEYWORDS = tuple(f.name for f in fields(RankSpec))
-
-
-# What a test says about itself: the keywords of `@pytest.mark.rlperf`.
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,7 @@ class Spec:
 
     @property
     def starts(self) -> tuple[str, ...]:
-        """Metrics of a fresh process."""
+        """The names of the metrics of a fresh process that the test asks for."""
         return (IMPORT_TIME,) * bool(self.imports) + (FIRST_CALL,) * self.first_call
 
 

@@ -4,14 +4,20 @@ A rank that waits for its turn blocks on a socket: inside MPI it would spin, and
 from the side whose turn it is.
 """
 
-import json
 import selectors
 import socket
 from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.wire import Channel, ChannelClosed, Message
+from pytest_rlperf.wire import (
+    Channel,
+    ChannelClosed,
+    FromController,
+    Hello,
+    Message,
+    encode,
+)
 
 LONGEST_PATH = 100
 """Bytes that the address of a local socket may have, and some to spare."""
@@ -20,7 +26,7 @@ WITH_BATON, ALONE = b"b", b"-"
 
 
 class RankChannels:
-    """The controller's end: looks like one channel, whose messages say which rank sent them."""
+    """The controller's end: one connection with each rank, which are told all things alike."""
 
     def __init__(self, path: Path, batons: Sequence[socket.socket | None]) -> None:
         if len(str(path)) > LONGEST_PATH:
@@ -38,29 +44,32 @@ class RankChannels:
         self._selector.register(self._listener, selectors.EVENT_READ)
 
     def fileno(self) -> int:
-        """Of the selector, which is ready when any of its sockets is."""
+        """Return that of the selector, which is ready when any of its sockets is."""
         return self._selector.fileno()
 
-    def send(self, message: Message) -> None:
+    def send(self, message: FromController) -> None:
         for channel in self._ranks.values():
             channel.send(message)
 
-    def feed(self) -> list[Message]:
+    def feed(self) -> list[tuple[int, Message]]:
+        """Return the messages that are whole, each with the rank that sent it."""
         messages = []
         for key, _ in self._selector.select(0):
             if key.fileobj is self._listener:
                 self._welcome()
             else:
-                messages += [{**m, "rank": key.data} for m in self._ranks[key.data].feed()]
+                messages += [(key.data, message) for message in self._ranks[key.data].feed()]
         return messages
 
     def _welcome(self) -> None:
-        """A rank says who it is, and gets its end of the socket to its partner."""
+        """Hear who a rank is, and hand it its end of the socket to its partner."""
         sock, _ = self._listener.accept()
         sock.settimeout(HELLO_S)
         channel = Channel(sock)
         hello = channel.receive()
-        rank: int = hello["rank"]
+        if not isinstance(hello, Hello):
+            raise ValueError(f"a rank began with {hello}")
+        rank = hello.rank
         baton, self._batons[rank] = self._batons[rank], None
         if baton is None:
             sock.sendall(ALONE)
@@ -68,7 +77,7 @@ class RankChannels:
             socket.send_fds(sock, [WITH_BATON], [baton.fileno()])
             baton.close()
         sock.settimeout(None)
-        self._ranks[rank], self.pids[rank] = channel, hello["pid"]
+        self._ranks[rank], self.pids[rank] = channel, hello.pid
         self._selector.register(channel, selectors.EVENT_READ, rank)
 
     def close(self) -> None:
@@ -82,10 +91,10 @@ class RankChannels:
 
 
 def connect(path: str, rank: int, pid: int) -> tuple[socket.socket, socket.socket | None]:
-    """A rank's end of its connection, and of the one with its partner."""
+    """Return a rank's end of its connection, and of the one with its partner."""
     sock = socket.socket(socket.AF_UNIX)
     sock.connect(path)
-    sock.sendall(json.dumps({"rank": rank, "pid": pid}).encode() + b"\n")
+    sock.sendall(encode(Hello(rank, pid)))
     said, fds, _, _ = socket.recv_fds(sock, 1, 1)
     if not said:
         raise ChannelClosed

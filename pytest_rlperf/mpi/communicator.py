@@ -1,4 +1,5 @@
-"""The communicator that tests get: mpi4py's own, whose calls can be timed when somebody looks.
+"""The communicator that tests get: mpi4py's own, whose calls can be timed; and checks that all
+ranks make together, so that all of them fail, and none waits for one that did.
 
 Imported in ranks only. Timing every call of every slice would cost a small message half of its
 time, so it is done in a slice of its own that is not judged.
@@ -23,11 +24,11 @@ NAMES = (
 
 
 class RankComm(MPI.Intracomm):
-    """As mpi4py's. A class of its own, since only such an object can become a `TimedComm`."""
+    """mpi4py's communicator as a class of our own: only such an object can become a `TimedComm`."""
 
 
 class Spent:
-    """What calls of the communicator took since somebody began to look."""
+    """The time that calls of the communicator took since somebody began to look."""
 
     wall_ns = 0
     cpu_ns = 0
@@ -60,7 +61,7 @@ TimedComm = type("TimedComm", (RankComm,), dict(_methods()))
 
 @contextmanager
 def timed(comm: RankComm) -> Iterator[type[Spent]]:
-    """Within, calls of `comm` are counted in what is yielded."""
+    """Count calls of `comm` in what is yielded."""
     Spent.wall_ns = Spent.cpu_ns = Spent.calls = 0
     comm.__class__ = TimedComm
     try:
@@ -69,21 +70,16 @@ def timed(comm: RankComm) -> Iterator[type[Spent]]:
         comm.__class__ = RankComm
 
 
-# Checks that all ranks make together, so that all of them fail, and none waits for one that did.
-#
-# mpi4py's communicators are `Any` here: they exist in ranks only.
-
+# -- checks of all ranks -------------------------------------------------------------------------
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
 def rank_assert(comm: Any, condition: object, message: str) -> None:
     """Fail on every rank where `condition` is false on any."""
-    found: list[str | None] = comm.allgather(None if condition else message)
-    wrong = {rank: text for rank, text in enumerate(found) if text is not None}
-    if wrong:
-        said = next(iter(wrong.values()))
-        raise AssertionError(f"{_names(list(wrong))} of {len(found)}: {said or 'is false'}")
+    complaints = comm.allgather(None if condition else message)
+    if failed := _failed(complaints):
+        raise AssertionError(f"{failed} of {len(complaints)}: {_first(complaints) or 'is false'}")
 
 
 class RankRaises:
@@ -110,13 +106,12 @@ class RankRaises:
         traceback: TracebackType | None,
     ) -> bool:
         self.value = value
-        found: list[str | None] = self._comm.allgather(self._complaint(value))
-        if found[self._comm.Get_rank()] is not None and value is not None:
+        complaints = self._comm.allgather(self._complaint(value))
+        if complaints[self._comm.Get_rank()] is not None and value is not None:
             return False  # with its own traceback
-        wrong = {rank: text for rank, text in enumerate(found) if text is not None}
-        if wrong:
-            said = next(iter(wrong.values()))
-            raise AssertionError(f"{_names(list(wrong))} of {len(found)} {said}") from value
+        if failed := _failed(complaints):
+            text = f"{failed} of {len(complaints)} {_first(complaints)}"
+            raise AssertionError(text) from value
         return True
 
     def _complaint(self, value: BaseException | None) -> str | None:
@@ -129,6 +124,11 @@ class RankRaises:
         return None
 
 
-def _names(ranks: Sequence[int]) -> str:
-    numbers = ", ".join(map(str, ranks))
-    return f"rank {numbers}" if len(ranks) == 1 else f"ranks {numbers}"
+def _failed(complaints: Sequence[str | None]) -> str:
+    """Name the ranks that complain; empty: none does."""
+    ranks = [str(rank) for rank, text in enumerate(complaints) if text is not None]
+    return f"rank{'s' * (len(ranks) > 1)} {', '.join(ranks)}" if ranks else ""
+
+
+def _first(complaints: Sequence[str | None]) -> str:
+    return next(text for text in complaints if text is not None)

@@ -1,4 +1,6 @@
-"""From what the ranks of a job left on disk to how each of them ended."""
+"""The life of an MPI job: started, waited for until its deadline, ended to the last process; and
+from what its ranks left on disk to how each of them ended.
+"""
 
 import secrets
 import signal
@@ -7,116 +9,26 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.mpi.launcher import JOB, Launcher, job_argv, job_environment
-from pytest_rlperf.mpi.rank_files import JobEnd, RankEnd, RankFiles, RankOutcome, RankPhase
+from pytest_rlperf.mpi.rank_files import (
+    JobEnd,
+    RankEnd,
+    RankExit,
+    RankFiles,
+    RankOutcome,
+    RankPhase,
+    RankReport,
+)
 from pytest_rlperf.workers.process import Process, end_marked
 
-Exit = Mapping[str, Any]
-
-LAUNCHERS_SIGNALS = frozenset({signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGCONT})
-"""What a launcher ends the other ranks with when one is lost."""
-
-
-def read_exits(folder: str, nprocs: int) -> dict[int, Exit]:
-    """Of the ranks whose processes have ended so far."""
-    found = {rank: RankFiles(folder, rank).exit() for rank in range(nprocs)}
-    return {rank: exit_ for rank, exit_ in found.items() if exit_ is not None}
-
-
-def gather(
-    folder: str, nprocs: int, exits: Mapping[int, Exit], *, timed_out: bool
-) -> tuple[RankEnd, ...]:
-    """`exits` are those from before anybody ended the job from outside."""
-    files = [RankFiles(folder, rank) for rank in range(nprocs)]
-    causes = _causes(files, exits)
-    return tuple(_end(each, exits.get(each.rank), causes, timed_out) for each in files)
-
-
-def _causes(files: Sequence[RankFiles], exits: Mapping[int, Exit]) -> frozenset[int]:
-    """Ranks that went wrong by themselves: those that failed or crashed; where none failed, the one
-    that left first too. All others left because of them.
-    """
-    failed = {each.rank for each in files if _has_failed(each)}
-    unfinished = {each.rank for each in files if each.phase() != RankPhase.DONE} - failed
-    early = {rank: exit_ for rank, exit_ in exits.items() if rank in unfinished}
-    signals = {rank: exit_["signal"] for rank, exit_ in early.items() if exit_["signal"]}
-    crashed = {rank for rank, number in signals.items() if number not in LAUNCHERS_SIGNALS}
-    first = min(early, key=lambda rank: early[rank]["at"], default=None)
-    return frozenset(failed | crashed | (set() if failed or first is None else {first}))
-
-
-def _has_failed(files: RankFiles) -> bool:
-    report = files.report()
-    return report is not None and report["outcome"] == RankOutcome.FAILED
-
-
-def _end(files: RankFiles, exit_: Exit | None, causes: frozenset[int], timed_out: bool) -> RankEnd:
-    report = files.report()
-    phase = _phase(files)
-    outcome = _outcome(report, phase, exit_, files.rank in causes, timed_out)
-    shows_stacks = outcome in (RankOutcome.STUCK, RankOutcome.KILLED)
-    left = exit_ if outcome in (RankOutcome.KILLED, RankOutcome.EXITED) else None
-    return RankEnd(
-        rank=files.rank,
-        outcome=outcome,
-        phase=phase,
-        signal=_signal_name(left["signal"]) if left else None,
-        status=left["status"] if left else None,
-        text=report["text"] if report else "",
-        stacks=files.stacks() if shows_stacks else "",
-        output=files.output(),
-    )
-
-
-def _outcome(
-    report: Mapping[str, Any] | None,
-    phase: RankPhase | None,
-    exit_: Exit | None,
-    cause: bool,
-    timed_out: bool,
-) -> RankOutcome:
-    if phase is None:
-        return RankOutcome.ABSENT
-    if report is not None and report["outcome"] == RankOutcome.FAILED:
-        return RankOutcome.FAILED
-    if exit_ is None:
-        return RankOutcome.STUCK if timed_out else RankOutcome.STOPPED
-    if report is not None and phase is RankPhase.DONE:
-        return RankOutcome(report["outcome"])
-    if not cause:
-        return RankOutcome.STOPPED
-    return RankOutcome.KILLED if exit_["signal"] else RankOutcome.EXITED
-
-
-def _phase(files: RankFiles) -> RankPhase | None:
-    with suppress(ValueError):
-        return RankPhase(files.phase() or "")
-    return None
-
-
-def _signal_name(number: int | None) -> str | None:
-    if not number:
-        return None
-    with suppress(ValueError):
-        return signal.Signals(number).name
-    return f"signal {number}"
-
-
-# Why a job failed, in one line.
-
-
-# The life of an MPI job: started, waited for until its deadline, ended to the last process.
-
-
 TERM_S = 3.0
-"""For a launcher to end its ranks in good order."""
+"""The time that a launcher gets to end its ranks in good order."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobOrder:
-    """What to start."""
+    """A job to start: the program, and where and how it runs."""
 
     launcher: Launcher
     nprocs: int
@@ -147,7 +59,7 @@ class MpiJob:
 
     @property
     def pid(self) -> int:
-        """The launcher's."""
+        """The process id of the launcher."""
         return self.process.pid
 
     @property
@@ -171,7 +83,7 @@ class MpiJob:
         return self.finish(None if in_time else timeout_s)
 
     def finish(self, timeout_s: float | None = None) -> JobEnd:
-        """End the job, and tell what its ranks did until now; `timeout_s`: it is too late."""
+        """End the job, and return what its ranks did until now; with `timeout_s` it is too late."""
         nprocs, folder = self._order.nprocs, str(self.folder)
         exits = read_exits(folder, nprocs)
         ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None)
@@ -188,7 +100,9 @@ class MpiJob:
         )
 
     def end(self, grace_s: float = 0.0) -> None:
-        """Those told to stop get some time for it. A second call does nothing."""
+        """End the job. Ranks that were told to stop get some time for it; a second call does
+        nothing.
+        """
         if self._over:
             return
         if not self.process.wait(grace_s):
@@ -196,3 +110,95 @@ class MpiJob:
         self.process.end(TERM_S)
         self._over = True
         self.left = tuple(end_marked(self.token, JOB))
+
+
+# -- how each rank ended -------------------------------------------------------------------------
+
+LAUNCHERS_SIGNALS = frozenset({signal.SIGTERM, signal.SIGKILL, signal.SIGINT, signal.SIGCONT})
+"""Signals that a launcher ends the other ranks with when one is lost."""
+
+
+def read_exits(folder: str, nprocs: int) -> dict[int, RankExit]:
+    """Return how the processes of ranks ended, of those that have so far."""
+    exits = {rank: RankFiles(folder, rank).exit() for rank in range(nprocs)}
+    return {rank: exit_ for rank, exit_ in exits.items() if exit_ is not None}
+
+
+def gather(
+    folder: str, nprocs: int, exits: Mapping[int, RankExit], *, timed_out: bool
+) -> tuple[RankEnd, ...]:
+    """Return how each rank ended; `exits` are from before anybody ended the job from outside."""
+    files = [RankFiles(folder, rank) for rank in range(nprocs)]
+    causes = _causes(files, exits)
+    return tuple(_end(each, exits.get(each.rank), causes, timed_out) for each in files)
+
+
+def _causes(files: Sequence[RankFiles], exits: Mapping[int, RankExit]) -> frozenset[int]:
+    """Return the ranks that went wrong by themselves: those that failed or crashed; where none
+    failed, the one that left first too. All others left because of them.
+    """
+    failed = {each.rank for each in files if _has_failed(each.report())}
+    unfinished = {each.rank for each in files if each.phase() != RankPhase.DONE} - failed
+    early = {rank: exit_ for rank, exit_ in exits.items() if rank in unfinished}
+    signals = {rank: exit_.signal for rank, exit_ in early.items() if exit_.signal}
+    crashed = {rank for rank, number in signals.items() if number not in LAUNCHERS_SIGNALS}
+    first = min(early, key=lambda rank: early[rank].at, default=None)
+    return frozenset(failed | crashed | (set() if failed or first is None else {first}))
+
+
+def _has_failed(report: RankReport | None) -> bool:
+    return report is not None and report.outcome is RankOutcome.FAILED
+
+
+def _end(
+    files: RankFiles, exit_: RankExit | None, causes: frozenset[int], timed_out: bool
+) -> RankEnd:
+    report = files.report()
+    phase = _phase(files)
+    outcome = _outcome(report, phase, exit_, files.rank in causes, timed_out)
+    shows_stacks = outcome in (RankOutcome.STUCK, RankOutcome.KILLED)
+    left = exit_ if outcome in (RankOutcome.KILLED, RankOutcome.EXITED) else None
+    return RankEnd(
+        rank=files.rank,
+        outcome=outcome,
+        phase=phase,
+        signal=_signal_name(left.signal) if left else None,
+        status=left.status if left else None,
+        text=report.text if report else "",
+        stacks=files.stacks() if shows_stacks else "",
+        output=files.output(),
+    )
+
+
+def _outcome(
+    report: RankReport | None,
+    phase: RankPhase | None,
+    exit_: RankExit | None,
+    cause: bool,
+    timed_out: bool,
+) -> RankOutcome:
+    if phase is None:
+        return RankOutcome.ABSENT
+    if _has_failed(report):
+        return RankOutcome.FAILED
+    if exit_ is None:
+        return RankOutcome.STUCK if timed_out else RankOutcome.STOPPED
+    if report is not None and phase is RankPhase.DONE:
+        return report.outcome
+    if not cause:
+        return RankOutcome.STOPPED
+    return RankOutcome.KILLED if exit_.signal else RankOutcome.EXITED
+
+
+def _phase(files: RankFiles) -> RankPhase | None:
+    with suppress(ValueError):
+        return RankPhase(files.phase() or "")
+    return None
+
+
+def _signal_name(number: int | None) -> str | None:
+    if not number:
+        return None
+    with suppress(ValueError):
+        return signal.Signals(number).name
+    return f"signal {number}"

@@ -1,5 +1,9 @@
-"""Which MPI there is. Asked in a child: importing mpi4py.MPI here would load the library, and
-with it settings that the ranks would inherit.
+"""Starting an MPI job: which MPI there is, which program starts the ranks, its command line and the
+environment of the job.
+
+Which MPI there is, is asked in a child: importing mpi4py.MPI here would load the library, and with
+it settings that the ranks would inherit. Command line and environment are pure functions of what
+was found.
 """
 
 import json
@@ -14,10 +18,11 @@ from enum import StrEnum
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.options import MpiWishes
+
+# -- which MPI there is --------------------------------------------------------------------------
 
 PATIENCE_S = 60.0
 CURE = "pip install mpi4py mpich"
@@ -38,7 +43,7 @@ print(json.dumps({
 
 @dataclass(frozen=True, slots=True)
 class Library:
-    """What mpi4py was built for, or finds."""
+    """The MPI that mpi4py was built for, or finds."""
 
     vendor: str
     version: str
@@ -51,14 +56,14 @@ class Library:
 
 @dataclass(frozen=True, slots=True)
 class NoMpi:
-    """Why there is none, and what cures that."""
+    """Why there is no MPI, and what cures that."""
 
     reason: str
 
 
 @cache
 def find_library(executable: str = sys.executable) -> Library | NoMpi:
-    """Once a process: it takes as long as starting a rank."""
+    """Return the MPI that there is, asked once a process: it takes as long as starting a rank."""
     if find_spec("mpi4py") is None:
         return NoMpi(f"mpi4py is not installed; {CURE}")
     try:
@@ -82,8 +87,7 @@ def read_answer(stdout: str, stderr: str) -> Library | NoMpi:
         return NoMpi(f"mpi4py cannot be imported ({last}); {CURE}")
 
 
-# Which program starts the ranks, and its command line: a pure function of what was found.
-
+# -- which program starts the ranks, and its command line ----------------------------------------
 
 INI = "rlperf_mpi_launcher"
 NAMES = ("mpiexec", "mpirun")
@@ -115,8 +119,8 @@ def find_launcher(
     env: Mapping[str, str],
     which: Callable[[str], str | None] = shutil.which,
 ) -> Launcher | None:
-    """The user's, else the `mpiexec` beside the interpreter, which belongs to its mpi4py, else one
-    on the PATH, else `srun` within an allocation; None: there is none.
+    """Return the user's launcher, else the `mpiexec` beside the interpreter, which belongs to its
+    mpi4py, else one on the PATH, else `srun` within an allocation; None: there is none.
     """
     where = {"hostfile": wishes.hostfile, "interface": wishes.interface}
     if wishes.launcher is not None:
@@ -128,18 +132,18 @@ def find_launcher(
         return Launcher(_kind_of(words[0], vendor), words, **where)
     beside = [str(Path(executable).parent / name) for name in NAMES]
     names = [*beside, *NAMES, *(("srun",) if "SLURM_JOB_ID" in env else ())]
-    found = next((path for path in map(which, names) if path), None)
-    return None if found is None else Launcher(_kind_of(found, vendor), (found,), **where)
+    program = next((path for path in map(which, names) if path), None)
+    return None if program is None else Launcher(_kind_of(program, vendor), (program,), **where)
 
 
 def pick_launcher(
     library: Library | NoMpi, wishes: MpiWishes, *, executable: str, env: Mapping[str, str]
 ) -> Launcher | str:
-    """The launcher for this MPI, or why there is none."""
+    """Return the launcher for this MPI, or why there is none."""
     if isinstance(library, NoMpi):
         return f"no MPI: {library.reason}"
-    found = find_launcher(wishes, library.vendor, executable=executable, env=env)
-    return found or f"no MPI: there is no mpiexec for {library}; {CURE}"
+    launcher = find_launcher(wishes, library.vendor, executable=executable, env=env)
+    return launcher or f"no MPI: there is no mpiexec for {library}; {CURE}"
 
 
 def _kind_of(program: str, vendor: str) -> LauncherKind:
@@ -164,7 +168,7 @@ def _checked(template: str) -> tuple[str, ...]:
 
 
 def job_argv(launcher: Launcher, nprocs: int, command: Sequence[str]) -> list[str]:
-    """The words that start `command` as `nprocs` ranks."""
+    """Return the words that start `command` as `nprocs` ranks."""
     return BUILDERS[launcher.kind](launcher, nprocs, list(command))
 
 
@@ -178,7 +182,7 @@ def _hydra(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
 
 
 def _open_mpi(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
-    """Ranks pin themselves, and may be more than the cores."""
+    """Let ranks be unpinned, since they pin themselves, and more than the cores."""
     argv = [*launcher.words, "-n", str(nprocs), "--oversubscribe", "--bind-to", "none"]
     if launcher.hostfile:
         argv += ["--hostfile", launcher.hostfile]
@@ -201,7 +205,7 @@ def _srun(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
 
 
 def _template(launcher: Launcher, nprocs: int, command: list[str]) -> list[str]:
-    """`{command}` is a word of its own; without it the command comes last."""
+    """Fill the user's template, where `{command}` is one word; without it the command is last."""
     values = {"{nprocs}": str(nprocs)}
     for name in ("hostfile", "interface"):
         value = getattr(launcher, name)
@@ -238,8 +242,7 @@ BUILDERS: Mapping[LauncherKind, Callable[[Launcher, int, list[str]], list[str]]]
 }
 
 
-# The environment variables of a job: a pure function of the run's own.
-
+# -- the environment of a job, and what decides how fast its ranks exchange messages -------------
 
 JOB = "RLPERF_MPI_JOB"
 """Marks the processes of one job, ranks and their children included."""
@@ -262,6 +265,7 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 
 def job_environment(inherited: Mapping[str, str], token: str) -> dict[str, str]:
+    """Return the environment of a job's processes, made of the run's own."""
     env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
     return {**ROOT, **env, JOB: token}
 
@@ -270,15 +274,12 @@ def _is_scrubbed(name: str) -> bool:
     return name in SCRUBBED or name.startswith(SCRUBBED_PREFIXES)
 
 
-# What decides how fast ranks exchange messages here, besides their code.
-
-
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def has_autogroups(setting: Path = AUTOGROUP) -> bool | None:
-    """Whether the scheduler shares a core between sessions rather than processes; None: it does
-    not say.
+    """Tell whether the scheduler shares a core between sessions rather than processes; None: it
+    does not say.
     """
     try:
         return setting.read_text().strip() == "1"
@@ -286,8 +287,8 @@ def has_autogroups(setting: Path = AUTOGROUP) -> bool | None:
         return None
 
 
-def mpi_facts(library: Library, launcher: Launcher, cores: int) -> dict[str, Any]:
-    """For the fingerprint of a result with MPI tests."""
+def mpi_facts(library: Library, launcher: Launcher, cores: int) -> dict[str, object]:
+    """Return what the fingerprint of a result with MPI tests says of MPI."""
     return {
         "vendor": library.vendor,
         "version": library.version,
@@ -297,6 +298,3 @@ def mpi_facts(library: Library, launcher: Launcher, cores: int) -> dict[str, Any
         "cores": cores,
         "autogroup": has_autogroups(),
     }
-
-
-# What helps or hurts measuring MPI ranks here.

@@ -27,7 +27,7 @@ from pytest_rlperf.wire import HEAD, Job
 
 
 class JobFailed(Exception):
-    """Its text is the whole report."""
+    """A job failed; the text is the whole report."""
 
 
 class MpiItem(pytest.Item):
@@ -112,7 +112,7 @@ class MpiItem(pytest.Item):
 
 
 def as_jobs(items: Sequence[pytest.Item]) -> Iterator[pytest.Item]:
-    """The same tests, those that need ranks as items that start a job."""
+    """Yield the same tests, those that need ranks as items that start a job."""
     for item in items:
         if MPI_FIXTURE in getattr(item, "fixturenames", ()) and isinstance(item, pytest.Function):
             assert item.parent is not None

@@ -1,17 +1,21 @@
-"""How an MPI job ended, rank by rank."""
+"""How the ranks of an MPI job ended, and the files in which each of them leaves that.
+
+The files are the truth about a rank, since launchers' exit codes are not. Used inside ranks, so it
+imports next to nothing.
+"""
 
 import json
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
 
 class RankPhase(StrEnum):
-    """Where a rank is; the last one it reached is on disk."""
+    """The phase that a rank is in; the last one it reached is on disk."""
 
     START = "start"
     INIT = "init"  # MPI_Init
@@ -35,12 +39,12 @@ class RankOutcome(StrEnum):
 
 
 TROUBLE = frozenset({RankOutcome.FAILED, RankOutcome.EXITED, RankOutcome.KILLED, RankOutcome.STUCK})
-"""What a rank did itself."""
+"""Outcomes that a rank brought about itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class RankEnd:
-    """What is known of one rank."""
+    """How one rank ended, as far as it is known."""
 
     rank: int
     outcome: RankOutcome
@@ -54,7 +58,7 @@ class RankEnd:
 
 @dataclass(frozen=True, slots=True)
 class JobEnd:
-    """What is known of a job that is over."""
+    """How a job ended, as far as it is known."""
 
     ranks: tuple[RankEnd, ...]
     command: tuple[str, ...]  # the launcher's
@@ -71,22 +75,68 @@ class JobEnd:
 
     @property
     def skipped(self) -> str | None:
-        """The reason, where all ranks agree to skip."""
+        """The reason of a skip, where all ranks agree to it."""
         every = all(rank.outcome is RankOutcome.SKIPPED for rank in self.ranks)
         return self.ranks[0].text if every and self.timeout_s is None else None
 
 
-# What one rank leaves on disk: the truth about it, since launchers' exit codes are not.
-#
-# Used inside ranks, so it imports next to nothing. Files are written whole and then renamed.
+def cause_of(job: JobEnd) -> str:
+    """Say in one line why a job failed."""
+    failed = _with_outcome(job, RankOutcome.FAILED)
+    if failed:
+        return f"{names_of(failed)} failed: {_error(failed[0].text)}"
+    if crashed := _with_outcome(job, RankOutcome.KILLED):
+        return f"{names_of(crashed)} ended by {crashed[0].signal} during {crashed[0].phase}"
+    if left := _with_outcome(job, RankOutcome.EXITED):
+        return f"{names_of(left)} exited with status {left[0].status} during {left[0].phase}"
+    if stuck := _with_outcome(job, RankOutcome.STUCK):
+        return f"{names_of(stuck)} did not end within {job.timeout_s:g} s"
+    if some := _with_outcome(job, RankOutcome.SKIPPED):
+        return f"{names_of(some)} skipped the test, and the others did not"
+    return f"the launcher ended with status {job.status}"
 
+
+def names_of(ranks: Sequence[RankEnd]) -> str:
+    numbers = ", ".join(str(rank.rank) for rank in ranks)
+    return f"rank {numbers}" if len(ranks) == 1 else f"ranks {numbers}"
+
+
+def _with_outcome(job: JobEnd, outcome: RankOutcome) -> list[RankEnd]:
+    return [rank for rank in job.ranks if rank.outcome is outcome]
+
+
+def _error(traceback: str) -> str:
+    """Return the line that says what happened."""
+    lines = traceback.splitlines() or [""]
+    errors = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    return errors[0] if errors else lines[0]
+
+
+# -- what one rank leaves on disk ----------------------------------------------------------------
 
 TAIL_BYTES = 8_000
 
 
+@dataclass(frozen=True, slots=True)
+class RankReport:
+    """What a rank itself says of its test."""
+
+    outcome: RankOutcome
+    text: str  # traceback, or the reason of a skip
+
+
+@dataclass(frozen=True, slots=True)
+class RankExit:
+    """How the process of a rank ended: by a signal, or else with a status."""
+
+    signal: int | None
+    status: int | None
+    at: float  # seconds since the epoch
+
+
 @dataclass(frozen=True)
 class RankFiles:
-    """The files of one rank in the folder of its job."""
+    """The files of one rank in the folder of its job, written whole and then renamed."""
 
     folder: str
     rank: int
@@ -98,23 +148,25 @@ class RankFiles:
         self._write("phase", phase)
 
     def write_report(self, report: Mapping[str, Any]) -> None:
-        """The first of a test is the cause; a failing teardown may follow."""
+        """Write the first report of a test, which is the cause; a failing teardown may follow."""
         if not self.path("json").exists():
             self._write("json", json.dumps(report))
 
-    def write_exit(self, exit_: Mapping[str, Any]) -> None:
-        self._write("exit", json.dumps(exit_))
+    def write_exit(self, exit_: RankExit) -> None:
+        self._write("exit", json.dumps(asdict(exit_)))
 
     def phase(self) -> str | None:
         with suppress(OSError):
             return self.path("phase").read_text(encoding="utf-8")
         return None
 
-    def report(self) -> dict[str, Any] | None:
-        return self._read("json")
+    def report(self) -> RankReport | None:
+        report = self._read("json")
+        return report and RankReport(RankOutcome(report["outcome"]), report["text"])
 
-    def exit(self) -> dict[str, Any] | None:
-        return self._read("exit")
+    def exit(self) -> RankExit | None:
+        exit_ = self._read("exit")
+        return exit_ and RankExit(**exit_)
 
     def stacks(self) -> str:
         return self._tail("stacks")
@@ -128,10 +180,9 @@ class RankFiles:
         draft.write_text(text, encoding="utf-8")
         os.replace(draft, target)
 
-    def _read(self, ending: str) -> dict[str, Any] | None:
+    def _read(self, ending: str) -> Any:
         with suppress(OSError, ValueError):
-            found: dict[str, Any] = json.loads(self.path(ending).read_text(encoding="utf-8"))
-            return found
+            return json.loads(self.path(ending).read_text(encoding="utf-8"))
         return None
 
     def _tail(self, ending: str) -> str:
@@ -141,40 +192,9 @@ class RankFiles:
         return ""
 
 
-def cause_of(job: JobEnd) -> str:
-    failed = _of(job, RankOutcome.FAILED)
-    if failed:
-        return f"{names_of(failed)} failed: {_error(failed[0].text)}"
-    if crashed := _of(job, RankOutcome.KILLED):
-        return f"{names_of(crashed)} ended by {crashed[0].signal} during {crashed[0].phase}"
-    if left := _of(job, RankOutcome.EXITED):
-        return f"{names_of(left)} exited with status {left[0].status} during {left[0].phase}"
-    if stuck := _of(job, RankOutcome.STUCK):
-        return f"{names_of(stuck)} did not end within {job.timeout_s:g} s"
-    if some := _of(job, RankOutcome.SKIPPED):
-        return f"{names_of(some)} skipped the test, and the others did not"
-    return f"the launcher ended with status {job.status}"
-
-
-def names_of(ranks: Sequence[RankEnd]) -> str:
-    numbers = ", ".join(str(rank.rank) for rank in ranks)
-    return f"rank {numbers}" if len(ranks) == 1 else f"ranks {numbers}"
-
-
-def _of(job: JobEnd, outcome: RankOutcome) -> list[RankEnd]:
-    return [rank for rank in job.ranks if rank.outcome is outcome]
-
-
-def _error(traceback: str) -> str:
-    """The line that says what happened."""
-    lines = traceback.splitlines() or [""]
-    errors = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return errors[0] if errors else lines[0]
-
-
 RANK_NAMES = ("PMI_RANK", "PMIX_RANK", "OMPI_COMM_WORLD_RANK", "PALS_RANKID", "SLURM_PROCID")
 
 
 def rank_of(env: Mapping[str, str]) -> int | None:
-    """This process's rank as its launcher says; None: it says nothing that is known here."""
+    """Return this process's rank as its launcher says; None: it says nothing that is known here."""
     return next((int(env[name]) for name in RANK_NAMES if name in env), None)

@@ -1,23 +1,30 @@
-"""The clock of a rank: its slices begin and end together with those of the others."""
+"""One rank's part in a benchmark of a whole job: its clock, its calls, its scout and its player.
+
+Slices of all ranks begin and end together, and all ranks make equally many calls.
+"""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pytest_rlperf.memory.counters import own_peak_bytes
-from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Mode
+from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Mode, Plan, Scouted
 from pytest_rlperf.mpi.communicator import RankComm, timed
-from pytest_rlperf.wire import Assignment, Channel
+from pytest_rlperf.wire import Channel, Measurement, Order, RankShare, ScoutReport
 from pytest_rlperf.worker.calls import Calls, Rounds, Work, counts
 from pytest_rlperf.worker.clock import Clock, Elapsed
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 from pytest_rlperf.worker.turns import Baton
 
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
 
 class RankClock:
-    """The barriers are outside of the time. After the second one no rank of the job computes any
-    more, so that the other side may have the cores.
+    """A clock whose slices begin and end together in all ranks. The barriers are outside of the
+    time. After the second one no rank of the job computes any more, so that the other side may have
+    the cores.
     """
 
     def __init__(self, clock: Clock, world: Any) -> None:
@@ -34,15 +41,14 @@ class RankClock:
         return elapsed
 
 
-# The measured function of a rank, and what is known of the rank besides its times.
-
-
 class RankCalls(Calls):
+    """The measured function of a rank, and what is known of the rank besides its times."""
+
     def __init__(
         self,
         func: Callable[..., Any],
         args: Sequence[Any],
-        kwargs: Mapping[str, Any],
+        kwargs: Mapping[str, object],
         setup: Callable[[], Any] | None,
         comm: RankComm,
     ) -> None:
@@ -50,14 +56,14 @@ class RankCalls(Calls):
         self._comm = comm
         self._slice = 1
         self._watched = False
-        self._exchange_ns: list[int] = []  # CPU time inside of MPI, one a slice
+        self._exchange_ns: list[int] = []  # CPU time inside of MPI, one a watched slice
 
     def watch(self) -> None:
-        """From now on tell of each slice what it spent inside of calls of the communicator."""
+        """Note from now on what each slice spends inside of calls of the communicator."""
         self._watched = True
 
     def exchanges(self) -> int:
-        """Calls of the communicator in a further call, made by all ranks."""
+        """Return the calls of the communicator in a further call, which all ranks make."""
         with timed(self._comm) as spent:
             self.once()
         return spent.calls
@@ -71,18 +77,15 @@ class RankCalls(Calls):
         self._exchange_ns.append(spent.cpu_ns)
         return taken
 
-    def facts(self) -> Mapping[str, Any]:
-        """Asked for after the last slice, by all ranks."""
-        return {
-            **super().facts(),
-            **({"exchange_ns": self._exchange_ns} if self._watched else {}),
-            "communication": self._communication(),
-            "peak_bytes": own_peak_bytes(),
-        }
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        """Return the measurement with this rank's share; all ranks ask after the last slice."""
+        share = RankShare(self._communication(), own_peak_bytes(), tuple(self._exchange_ns))
+        return replace(super().add_facts(measurement, plan), rank=share)
 
     def _communication(self) -> float:
-        """Share of a further slice that is spent inside calls of the communicator, waiting for
-        slower ranks included; what goes past it, such as waiting for a request, is not seen.
+        """Return the share of a further slice that is spent inside calls of the communicator,
+        waiting for slower ranks included; what goes past it, such as waiting for a request, is not
+        seen.
         """
         begun = time.perf_counter_ns()
         with timed(self._comm) as spent:
@@ -90,14 +93,10 @@ class RankCalls(Calls):
         return spent.wall_ns / max(1, time.perf_counter_ns() - begun)
 
 
-# The first look at a benchmark in ranks, which must make equally many calls.
-
-
-__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
-
-
-def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[dict[str, float], Any]:
-    """What a plan is chosen by (see `model.Scouted`): of the slowest rank in each respect."""
+def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
+    """Return what a plan is chosen by, of the slowest rank in each respect, and what the last call
+    returned.
+    """
     first, result = _timed(calls, 1, clock, world)
     number, taken = 1, first
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
@@ -108,29 +107,24 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[dict[str, float
         ):
             number = min(most, number * (4 if taken.own_ns < ENOUGH_NS // 8 else 2))
             taken, result = _timed(calls, number, clock, world)
-    return {
-        "first_ns": float(first.own_ns),
-        "call_ns": taken.own_ns / number,
-        "cpu_share": min(1.0, taken.cpu_ns / taken.own_ns),
-        "processes": world.Get_size(),
-        "has_setup": calls.has_setup,
-        "setup_ns": calls.setup_ns,
-        "rounds": 0,
-        "iterations": 1,
-        "warmup": 0,
-    }, result
+    seen = Scouted(
+        call_ns=taken.own_ns / number,
+        first_ns=float(first.own_ns),
+        cpu_share=min(1.0, taken.cpu_ns / taken.own_ns),
+        processes=world.Get_size(),
+        has_setup=calls.has_setup,
+        setup_ns=calls.setup_ns,
+    )
+    return seen, result
 
 
 def _timed(calls: Calls, number: int, clock: Clock, world: Any) -> tuple[Elapsed, Any]:
-    """All ranks get the same answer, or they would go on differently."""
+    """Time some calls of all ranks. All get the same answer, or they would go on differently."""
     elapsed, result = calls.timed(number, clock)
     seen = world.allgather((*elapsed, calls.setup_ns))
     wall, cpu, delay, setup = (max(values) for values in zip(*seen, strict=True))
     calls.setup_ns = setup
     return Elapsed(wall, cpu, min(delay, *(each[2] for each in seen))), result
-
-
-# One rank's part in a benchmark of a whole job.
 
 
 class RankPlayer(Player):
@@ -150,16 +144,13 @@ class RankPlayer(Player):
         super().__init__(channel, RankClock(clock, world), side, baton, slowdown)
         self._world = world
 
-    def _play(
-        self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
-    ) -> Any:
+    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> Any:
         assert isinstance(calls, RankCalls)  # the fixture makes no others
-        if assignment.plan is not None:
-            if assignment.plan.mode is Mode.CONCURRENT:
+        if order.plan is not None:
+            if order.plan.mode is Mode.CONCURRENT:
                 calls.watch()
-            return self._play_block(assignment, assignment.plan, calls, work, steps)
+            return self._play_block(order, order.plan, calls, work, steps)
         seen, result = scout_ranks(calls, self._with_phases(self._clock), self._world)
-        exchanges = max(self._world.allgather(calls.exchanges()))
-        said = {**seen, "exchanges": exchanges, "work": counts(work, result), "steps": steps}
-        self._say("scouted", **said)
+        seen = replace(seen, exchanges=max(self._world.allgather(calls.exchanges())))
+        self._channel.send(ScoutReport(seen, counts(work, result), steps))
         return result

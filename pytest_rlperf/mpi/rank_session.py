@@ -1,4 +1,6 @@
-"""What a rank of an MPI job is told when it starts."""
+"""The pytest session of one rank: of a plain run, which reports into files, or of a measuring job,
+which is one side's worker and shares every test with the ranks beside it.
+"""
 
 import faulthandler
 import os
@@ -25,9 +27,6 @@ from pytest_rlperf.worker.reference import ReferenceWorker
 from pytest_rlperf.worker.session import WorkerSession
 from pytest_rlperf.worker.turns import Baton
 
-# A rank of a plain run: a pytest session of one test that reports into files.
-
-
 LAST_WORDS_S = 1.0
 """A rank that failed gives the others this time to report their own failures before it aborts
 the job: without that they would wait for it until their deadline."""
@@ -47,9 +46,8 @@ class Here:
 HERE = pytest.StashKey[Here]()
 
 
-def play(data: Mapping[str, Any], files: RankFiles) -> int:
-    """Returns the process's exit status."""
-    order = RankOrder.from_dict(data)
+def play(order: RankOrder, files: RankFiles) -> int:
+    """Run the session of a rank; return the process's exit status."""
     stacks = files.path("stacks").open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     if order.socket is None:  # else the controller asks
@@ -64,7 +62,7 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
         files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
         return 1
     files.write_phase(RankPhase.COLLECT)
-    status = _measure(order, files, here) if order.socket else _run(order, files, here)
+    status = work_as_rank(order, files, here) if order.socket else _run(order, files, here)
     files.write_phase(RankPhase.FINALIZE)
     if not MPI.Is_finalized():
         MPI.Finalize()
@@ -75,11 +73,6 @@ def play(data: Mapping[str, Any], files: RankFiles) -> int:
 def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
     plugins = [RankSession(order, files, here), PhaseMarks(files)]
     return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
-
-
-def _measure(order: RankOrder, files: RankFiles, here: Here) -> int:
-
-    return work_as_rank(order, files, here)
 
 
 def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
@@ -177,11 +170,8 @@ class RankSession:
         return "", "", ""
 
 
-# A rank that measures: one side's worker, which shares every test with the ranks beside it.
-
-
 def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
-    """Run the session; returns the process's exit status."""
+    """Run the session of a rank that measures; return the process's exit status."""
     assert order.socket is not None
     job = order.job
     stacks = files.path("stacks").open("a", encoding="utf-8")
@@ -199,7 +189,7 @@ def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
 
 
 def _close_in_children(*sockets: socket.socket | None) -> None:
-    """A child that held one open would hide this process's end."""
+    """Close sockets in children: one that held them open would hide this process's end."""
     for sock in sockets:
         if sock is not None:
             os.register_at_fork(after_in_child=sock.close)

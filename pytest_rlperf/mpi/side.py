@@ -1,4 +1,4 @@
-"""From what the ranks of a job say of a test to what is said of the job."""
+"""An MPI job as one side of a duet: starting it, hearing its ranks, and what they say together."""
 
 import json
 import math
@@ -12,8 +12,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TypeVar
 
+from pytest_rlperf.model.block import RankFacts, SideBlock
+from pytest_rlperf.model.memory import ProcessPeak
 from pytest_rlperf.mpi import boot
 from pytest_rlperf.mpi.channels import RankChannels
 from pytest_rlperf.mpi.job import JobOrder, MpiJob
@@ -26,74 +28,115 @@ from pytest_rlperf.mpi.rank_files import (
     RankPhase,
     cause_of,
 )
-from pytest_rlperf.wire import SIDES, ChannelClosed, Job, Message, RankOrder
-from pytest_rlperf.workers.side import SideRun, State, WorkerSide
+from pytest_rlperf.wire import (
+    SIDES,
+    ChannelClosed,
+    FromController,
+    Job,
+    KernelSpeeds,
+    Measurement,
+    MemoryReport,
+    RankOrder,
+    RankShare,
+    Report,
+    ScoutReport,
+    plain,
+)
+from pytest_rlperf.workers.side import Account, SideRun, State
 
-Facts = Mapping[str, Any]
+Kind = TypeVar("Kind")
+Time = TypeVar("Time", int, float)
 
 TOGETHER = 0.99
 """Of the wall time of the last rank: who takes that long ended with it."""
 
 
-def merged_facts(ranks: Sequence[Facts]) -> dict[str, Any]:
-    """Of scouts, who agree but for their counts, of slices, of the reference kernels, or of
-    memory."""
-    merged = dict(ranks[0])
-    if "values" in merged:
-        return merged | _memory(ranks)
-    if "work" in merged:
-        merged["work"] = summed_work([facts["work"] for facts in ranks])
-    if "unit_ns" in merged:
-        merged["unit_ns"] = {n: max(f["unit_ns"][n] for f in ranks) for n in merged["unit_ns"]}
-    if "own_ns" in merged:
-        merged |= _slices(ranks)
-    if "kernel_ns" in merged:
-        every = [facts["kernel_ns"] for facts in ranks]
-        merged["kernel_ns"] = {n: slowest([k[n] for k in every]) for n in merged["kernel_ns"]}
-    if any("phases" in facts for facts in ranks):
-        shares = summed_work([facts.get("phases", {}) for facts in ranks])
-        merged["phases"] = {name: share / len(ranks) for name, share in shares.items()}
-    if "communication" in merged:
-        merged["ranks"] = {
-            "own_ns": [math.fsum(facts["own_ns"]) for facts in ranks],
-            "communication": [facts["communication"] for facts in ranks],
-            "peak_bytes": [facts["peak_bytes"] for facts in ranks],
-        }
-    return merged
+# -- from what each rank says of a test to what is said of the job --------------------------------
 
 
-def _slices(ranks: Sequence[Facts]) -> dict[str, Any]:
-    return {
-        "own_ns": _job_times(ranks),
-        "wall_ns": slowest([facts["wall_ns"] for facts in ranks]),
-        "cpu_ns": [sum(times) for times in zip(*(f["cpu_ns"] for f in ranks), strict=True)],
-        "preempted": sum(facts["preempted"] for facts in ranks),
-    }
+def merged(reports: Sequence[Report]) -> Report:
+    """Return what the ranks of a job, who all report in the same way, say together."""
+    first = reports[0]
+    if isinstance(first, Measurement):
+        return _merged_measurement(_of_kind(reports, Measurement))
+    if isinstance(first, ScoutReport):  # they agree but for their counts
+        scouts = _of_kind(reports, ScoutReport)
+        return replace(first, work=summed_work([scout.work for scout in scouts]))
+    if isinstance(first, KernelSpeeds):
+        speeds = [each.unit_ns for each in _of_kind(reports, KernelSpeeds)]
+        return KernelSpeeds({name: max(each[name] for each in speeds) for name in first.unit_ns})
+    return _merged_memory(_of_kind(reports, MemoryReport))
 
 
-def _memory(ranks: Sequence[Facts]) -> dict[str, Any]:
-    """Sizes of all ranks together, and each process and segment by the rank that it belongs to."""
-    return {
-        "values": summed_work([facts["values"] for facts in ranks]),
-        **{name: _by_rank(ranks, name) for name in ("processes", "segments") if name in ranks[0]},
-        **({"exact": all(f["exact"] for f in ranks)} if "exact" in ranks[0] else {}),
-        **({"call_s": max(f["call_s"] for f in ranks)} if "call_s" in ranks[0] else {}),
-    }
+def _of_kind(reports: Sequence[Report], kind: type[Kind]) -> list[Kind]:
+    return [report for report in reports if isinstance(report, kind)]
 
 
-def _by_rank(ranks: Sequence[Facts], name: str) -> list[tuple[str, int]]:
-    return [(f"rank {k}: {what}", size) for k, f in enumerate(ranks) for what, size in f[name]]
+def _merged_measurement(ranks: Sequence[Measurement]) -> Measurement:
+    blocks, shares = [each.block for each in ranks], [each.rank for each in ranks if each.rank]
+    phases = summed_work([block.phases for block in blocks])
+    job = replace(
+        blocks[0],
+        own_ns=tuple(_job_times(blocks, shares)),
+        wall_ns=tuple(slowest([block.wall_ns for block in blocks])),
+        cpu_ns=tuple(map(sum, zip(*(block.cpu_ns for block in blocks), strict=True))),
+        work=summed_work([block.work for block in blocks]),
+        preempted=sum(block.preempted for block in blocks),
+        phases={name: share / len(ranks) for name, share in phases.items()},
+        ranks=_rank_facts(blocks, shares) if shares else None,
+    )
+    names = ranks[0].kernel_ns
+    kernel_ns = {name: tuple(slowest([each.kernel_ns[name] for each in ranks])) for name in names}
+    return replace(ranks[0], block=job, kernel_ns=kernel_ns, rank=None)
 
 
-def _job_times(ranks: Sequence[Facts]) -> list[int]:
-    names = ("own_ns", "exchange_ns" if "exchange_ns" in ranks[0] else "wall_ns")
-    of_job = time_of_turns if "exchange_ns" in ranks[0] else time_of_slice
-    every = [list(zip(*(facts[name] for name in names), strict=True)) for facts in ranks]
-    return [of_job(slices) for slices in zip(*every, strict=True)]
+def _rank_facts(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> RankFacts:
+    return RankFacts(
+        own_ns=tuple(math.fsum(block.own_ns) for block in blocks),
+        communication=tuple(share.communication for share in shares),
+        peak_bytes=tuple(share.peak_bytes for share in shares),
+    )
+
+
+def _merged_memory(ranks: Sequence[MemoryReport]) -> MemoryReport:
+    """Return the sizes of all ranks together, and each process and segment by the rank that it
+    belongs to.
+    """
+    evidence = [each.evidence for each in ranks]
+    return replace(
+        ranks[0],
+        values=summed_work([each.values for each in ranks]),
+        evidence=replace(
+            evidence[0],
+            processes=_by_rank([each.processes for each in evidence]),
+            segments=_by_rank([each.segments for each in evidence]),
+            exact=all(each.exact for each in evidence),
+        ),
+        call_s=max(each.call_s for each in ranks),
+    )
+
+
+def _by_rank(ranks: Sequence[Sequence[ProcessPeak]]) -> tuple[ProcessPeak, ...]:
+    return tuple(
+        replace(each, name=f"rank {number}: {each.name}")
+        for number, peaks in enumerate(ranks)
+        for each in peaks
+    )
+
+
+def _job_times(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> list[int]:
+    exchanges = [share.exchange_ns for share in shares if share.exchange_ns]
+    beside = exchanges or [block.wall_ns for block in blocks]
+    of_job = time_of_turns if exchanges else time_of_slice
+    ranks = [
+        list(zip(block.own_ns, other, strict=True))
+        for block, other in zip(blocks, beside, strict=True)
+    ]
+    return [of_job(slices) for slices in zip(*ranks, strict=True)]
 
 
 def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
-    """What a slice would have taken undisturbed; of each rank its own time and its wall time.
+    """Return what a slice would have taken undisturbed, given each rank's own time and wall time.
 
     Who waits for another rank spins inside of MPI and looks busy, so that whatever disturbs one
     of them is in the own time of all others. Of ranks that end together, the one with the least
@@ -105,25 +148,25 @@ def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
 
 
 def time_of_turns(ranks: Sequence[tuple[int, int]]) -> int:
-    """The same where both jobs run at once; of each rank its own time and the part of it inside
-    of MPI: there the rank that computes longest has nobody to wait for.
+    """Return the same where both jobs run at once, given each rank's own time and the part of it
+    inside of MPI: there the rank that computes longest has nobody to wait for.
     """
     computing = max(own - exchange for own, exchange in ranks)
     return max(1, computing + min(exchange for _, exchange in ranks))
 
 
-def slowest(ranks: Sequence[Sequence[int]]) -> list[int]:
-    """Of each slice the longest time."""
+def slowest(ranks: Sequence[Sequence[Time]]) -> list[Time]:
+    """Return the longest time of each slice."""
     return [max(times) for times in zip(*ranks, strict=True)]
 
 
 def summed_work(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
-    """What all ranks did together."""
+    """Return the sum of the counts of all ranks."""
     names = dict.fromkeys(name for each in counts for name in each)
     return {name: math.fsum(each.get(name, 0.0) for each in counts) for name in names}
 
 
-# The controller's view of one side whose worker is an MPI job.
+# -- the controller's view of the job -------------------------------------------------------------
 
 
 LAST_WORDS_S = 1.0
@@ -134,32 +177,15 @@ END_S = 5.0
 
 
 class RankOutput:
-    """What one rank prints; its process is the job's affair."""
+    """What one rank prints: a job runs one test, so there is nothing to mark."""
 
-    def __init__(self, files: RankFiles, job: MpiJob) -> None:
+    def __init__(self, files: RankFiles) -> None:
         self._files = files
-        self._job = job
-
-    @property
-    def pid(self) -> int:
-        return self._job.pid
-
-    @property
-    def ended(self) -> bool:
-        return self._job.ended
 
     def mark_output(self) -> None: ...
 
     def output_tail(self) -> str:
         return self._files.output()
-
-    def how_it_ended(self) -> str:
-        return self._job.process.how_it_ended()
-
-    def dump_stacks(self) -> None: ...
-
-    def end(self, grace_s: float = 0.0) -> None:
-        self._job.end(grace_s)
 
 
 class RankedSide:
@@ -171,7 +197,7 @@ class RankedSide:
         self.channel = channels
         self.broken: SideRun | None = None
         self.told = False
-        self._ranks = [WorkerSide(name, RankOutput(f, job), channels) for f in job.files()]
+        self._ranks = [Account(RankOutput(files)) for files in job.files()]
         self._run: SideRun | None = None
         self._leaving_since: float | None = None
 
@@ -208,10 +234,11 @@ class RankedSide:
         for rank in self._ranks:
             rank.clear()
 
-    def take(self, message: Message) -> None:
-        self._ranks[message["rank"]].take(message)
+    def listen(self) -> None:
+        for rank, message in self.channel.feed():
+            self._ranks[rank].take(message)
 
-    def tell(self, message: Message) -> None:
+    def tell(self, message: FromController) -> None:
         try:
             self.channel.send(message)
         except ChannelClosed:
@@ -247,7 +274,7 @@ class RankedSide:
         return self.broken
 
     def _merged(self, runs: Sequence[SideRun | None]) -> SideRun:
-        """The worst that a rank has to say; None: it still runs, waiting for the others."""
+        """Return the worst that a rank has to say; a run of None still waits for the others."""
         said = [run for run in runs if run is not None]
         states = {run.state for run in said}
         wrong = [run for run in said if run.state is State.WRONG_COPY]
@@ -259,9 +286,9 @@ class RankedSide:
         for state in (State.ABANDONED, State.UNMEASURED, State.SKIPPED):
             if state in states:
                 return next(run for run in said if run.state is state)
-        facts = [run.facts for run in said if run.facts is not None]
-        merged = merged_facts(facts) if len(facts) == len(self._ranks) else None
-        return SideRun(State.RAN, "", merged, said[0].imported)
+        reports = [run.report for run in said if run.report is not None]
+        report = merged(reports) if len(reports) == len(self._ranks) else None
+        return SideRun(State.RAN, "", report, said[0].imported)
 
     def _ended(self, runs: Sequence[SideRun | None]) -> JobEnd:
         ranks = []
@@ -282,7 +309,7 @@ OUTCOMES = {
 }
 
 
-# Starts the job that is one side of a block.
+# -- starting it ----------------------------------------------------------------------------------
 
 
 NO_FAULTHANDLER = ("-p", "no:faulthandler")
@@ -291,7 +318,7 @@ NO_FAULTHANDLER = ("-p", "no:faulthandler")
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """How many, and what starts them."""
+    """How many ranks a job has, and what starts them."""
 
     nprocs: int
     launcher: Launcher
@@ -300,7 +327,7 @@ class Ranks:
 def write_order(
     ranks: Ranks, job: Job, folder: Path, timeout_s: float, path: Path | None = None
 ) -> tuple[str, ...]:
-    """Lay out what the ranks are told; returns the command line of one."""
+    """Write down what the ranks are told; return the command line of one."""
     arguments = (*NO_FAULTHANDLER, *job.pytest_args)
     order = RankOrder(
         job=replace(job, pytest_args=arguments),
@@ -314,7 +341,7 @@ def write_order(
         socket=None if path is None else str(path),
     )
     order_file = folder / "order.json"
-    order_file.write_text(json.dumps(order.as_dict()), encoding="utf-8")
+    order_file.write_text(json.dumps(plain(order)), encoding="utf-8")
     return (sys.executable, "-P", os.fspath(boot.__file__), str(order_file))
 
 

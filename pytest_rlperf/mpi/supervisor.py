@@ -12,16 +12,16 @@ import sys
 import time
 from contextlib import suppress
 
-from pytest_rlperf.mpi.rank_files import RankFiles, RankPhase
+from pytest_rlperf.mpi.rank_files import RankExit, RankFiles, RankPhase
 
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2): the signal this process gets when its parent ends."""
+"""An option of prctl(2): the signal this process gets when its parent ends."""
 POLL_S = 0.5
-"""Where the system cannot announce the end of a process."""
+"""The time between two looks where the system cannot announce the end of a process."""
 
 
 def supervise(files: RankFiles, host: str, controller: int) -> None:
-    """Returns in the rank, with its output in files; the supervisor never returns."""
+    """Fork, and return in the rank, with its output in files; the supervisor never returns."""
     _end_with_parent()  # a launcher that is killed would leave its ranks behind
     watched = controller if host == socket.gethostname() else None
     _redirect(files)
@@ -39,12 +39,12 @@ def supervise(files: RankFiles, host: str, controller: int) -> None:
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if number is None else None
     with suppress(OSError):  # the folder is gone: nobody asks any more
-        files.write_exit({"signal": number, "status": code, "at": time.time()})
+        files.write_exit(RankExit(number, code, time.time()))
     _end_alike(number, code)
 
 
 def _redirect(files: RankFiles) -> None:
-    """Past the launcher, which would mix the ranks' lines."""
+    """Send the output past the launcher, which would mix the ranks' lines."""
     sys.stdout.flush()
     sys.stderr.flush()
     for fd, ending in ((1, "out"), (2, "err")):
@@ -54,7 +54,7 @@ def _redirect(files: RankFiles) -> None:
 
 
 def _wait(rank: int, controller: int | None) -> int:
-    """The rank's wait status; a rank whose controller is gone is ended."""
+    """Wait for the rank and return its wait status; end a rank whose controller is gone."""
     while True:
         if _rank_is_over(rank, controller):
             return os.waitpid(rank, 0)[1]
@@ -64,7 +64,7 @@ def _wait(rank: int, controller: int | None) -> int:
 
 
 def _rank_is_over(rank: int, controller: int | None) -> bool:
-    """Whether it, and not the controller, was the first to end."""
+    """Wait until one ends, and tell whether it was the rank and not the controller."""
     if controller is None:
         return True
     if not hasattr(os, "pidfd_open"):
@@ -94,7 +94,7 @@ def _poll(rank: int, controller: int) -> bool:
 
 
 def _end_alike(number: int | None, code: int | None) -> None:
-    """The launcher shall see what it would have seen of the rank."""
+    """End as the rank did: the launcher shall see what it would have seen of it."""
     if number is None:
         os._exit(code or 0)
     with suppress(OSError):  # SIGKILL needs none

@@ -1,17 +1,23 @@
-"""A clock for profilers: wall time less the time spent waiting for a core, cheap to read.
+"""A clock that has every slice watched by profilers, and the clock that those profilers read.
 
-A profiler reads the time at every call and return. Asking the kernel each time how long this
-thread had to wait would take longer than most functions. So it is asked only where there may have
-been a wait: where more time has passed since the last reading than most functions take.
+The clock is what all kinds of calls, those that count themselves and those of ranks included, start
+and stop around the measured function and nothing else. So a profiler that is switched with it sees
+that function and nothing else.
+
+Profilers read wall time less the time spent waiting for a core. A profiler reads the time at every
+call and return. Asking the kernel each time how long this thread had to wait would take longer than
+most functions. So it is asked only where there may have been a wait: where more time has passed
+since the last reading than most functions take.
 """
 
 import os
 import time
 from collections.abc import Callable
-from typing import Any, Protocol, runtime_checkable
+from functools import reduce
+from typing import Protocol, runtime_checkable
 
 from pytest_rlperf.model.plan import Plan
-from pytest_rlperf.model.profile import Profiling
+from pytest_rlperf.model.profile import Profiling, SlicesProfile
 from pytest_rlperf.profile.functions import FunctionWatch
 from pytest_rlperf.profile.watches import LineWatch, StackWatch, operator_watches
 from pytest_rlperf.worker.clock import SCHEDSTAT, Clock, Elapsed
@@ -21,7 +27,9 @@ GAP_NS = 50_000
 
 
 def own_time_reader() -> Callable[[], int]:
-    """A function that tells the own time of this thread. A closure: it is called all the time."""
+    """Return a function that tells the own time of this thread: a closure, since it is called all
+    the time.
+    """
     run_delay_ns = _run_delay_reader()
     if run_delay_ns is None:
         return time.perf_counter_ns
@@ -41,20 +49,15 @@ def own_time_reader() -> Callable[[], int]:
 
 
 def _run_delay_reader() -> Callable[[], int] | None:
-    """Of the time that the calling thread was runnable and did not run; None: it is not told."""
+    """Return a function that tells how long the calling thread was runnable and did not run; None:
+    the system does not tell.
+    """
     try:
         file = os.open(SCHEDSTAT, os.O_RDONLY)
         os.pread(file, 64, 0).split()[1]
     except (OSError, IndexError):
         return None
     return lambda: int(os.pread(file, 64, 0).split()[1])
-
-
-# A clock that has every slice watched.
-#
-# The clock is what all kinds of calls, those that count themselves and those of ranks included,
-# start and stop around the measured function and nothing else. So a profiler that is switched
-# with it sees that function and nothing else.
 
 
 SAMPLED = 3
@@ -81,10 +84,10 @@ class Watch(Protocol):
     def stop(self) -> None: ...
 
     def note(self, elapsed: Elapsed) -> None:
-        """What the clock said of the slice that was just watched."""
+        """Take note of what the clock said of the slice that was just watched."""
 
-    def facts(self, calls: int) -> dict[str, Any]:
-        """What was seen; a slice is of so many calls."""
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
+        """Return the profile with what was seen; a slice is of so many calls."""
         ...
 
 
@@ -92,7 +95,7 @@ class ProfilingClock:
     """Times as its inner clock does, the watches' own cost included."""
 
     def __init__(self, clock: Clock, plan: Plan, read_ns: Callable[[], int]) -> None:
-        """`read_ns` tells the time of what happens inside of a slice."""
+        """Watch the slices of a plan; `read_ns` tells the time of what happens inside of them."""
         self._clock = clock
         self._calls = plan.calls
         self._watches = _watches(plan, read_ns)
@@ -116,11 +119,13 @@ class ProfilingClock:
         self._watch.note(elapsed)
         return elapsed
 
-    def facts(self) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for watch in self._watches:
-            found |= watch.facts(self._calls)
-        return found
+    def profile(self) -> SlicesProfile:
+        """Return what all watches saw of the slices so far."""
+        return reduce(
+            lambda profile, watch: watch.add_to(profile, self._calls),
+            self._watches,
+            SlicesProfile(),
+        )
 
 
 def _watches(plan: Plan, read_ns: Callable[[], int]) -> tuple[Watch, ...]:

@@ -7,8 +7,8 @@ import cProfile
 import re
 import statistics
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import repeat
 from pathlib import Path
@@ -16,7 +16,7 @@ from types import CodeType
 from typing import Any, NamedTuple
 
 import pytest_rlperf
-from pytest_rlperf.model.profile import Callee
+from pytest_rlperf.model.profile import Callee, FunctionRecord, Key, SlicesProfile
 from pytest_rlperf.worker.clock import Elapsed
 
 NS = 1e-9
@@ -99,8 +99,6 @@ ADDRESS = re.compile(r" at 0x[0-9a-f]+")
 METHOD = re.compile(r"<method '(.+)' of '(.+)' objects>")
 OF_TYPE = re.compile(r"<built-in method (.+) of type object")
 BUILT_IN = re.compile(r"<built-in method (?:builtins\.)?(.+)>")
-
-Key = tuple[str, str]  # file as the interpreter knows it, "" of a native one; qualified name
 
 
 class ProfileEntry(NamedTuple):
@@ -219,33 +217,30 @@ class FunctionWatch:
         self._elapsed.append(elapsed)
         self._profile.clear()
 
-    def facts(self, calls: int) -> dict[str, Any]:
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
         compiled = _compiled()
-        return {
-            "functions": [
-                {
-                    "function": key,
-                    **summary([each.get(key, NOTHING) for each in self._slices], calls),
-                    "compiled": key in compiled,
-                }
-                for key in sorted({key for each in self._slices for key in each})
-            ],
-            "calls": calls * len(self._slices),
-            "computing": _computing(self._elapsed),
-        }
+        keys = sorted({key for each in self._slices for key in each})
+        return replace(
+            profile,
+            functions=tuple(self._record(key, calls, key in compiled) for key in keys),
+            calls=calls * len(self._slices),
+            computing=_computing(self._elapsed),
+        )
 
-
-def summary(seen: Sequence[ProfileEntry], calls: int) -> dict[str, Any]:
-    """One function over all slices, each of `calls` calls."""
-    times = [entry.own_ns / calls for entry in seen]
-    whole = summed(seen)
-    return {
-        "calls": whole.calls,
-        "typical_ns": statistics.median(times),
-        "mean_ns": statistics.fmean(times),
-        "natives": whole.natives,
-        "callees": [[key, *callee] for key, callee in whole.callees.items()],
-    }
+    def _record(self, key: Key, calls: int, compiled: bool) -> FunctionRecord:
+        """Return one function over all slices, each of `calls` calls."""
+        slices = [each.get(key, NOTHING) for each in self._slices]
+        times = [entry.own_ns / calls for entry in slices]
+        whole = summed(slices)
+        return FunctionRecord(
+            key=key,
+            calls=whole.calls,
+            typical_ns=statistics.median(times),
+            mean_ns=statistics.fmean(times),
+            compiled=compiled,
+            natives=whole.natives,
+            callees=tuple(whole.callees.items()),
+        )
 
 
 def _computing(slices: Iterable[Elapsed]) -> float:

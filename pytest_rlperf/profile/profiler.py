@@ -1,5 +1,7 @@
-"""From what a worker said of its slices to a profile whose functions have the same names on both
-sides.
+"""Asks why a test takes longer: profiles both sides of the tests that need an explanation.
+
+This is done after the verdicts, in fresh processes as in any block, and in as many pairs of them as
+tell a change from their spread. What they take is judged by nobody.
 """
 
 import os
@@ -7,7 +9,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.baselines.levels import Level
 from pytest_rlperf.gate.partners import Kernels
@@ -19,11 +20,13 @@ from pytest_rlperf.model.profile import (
     Cost,
     Explanation,
     Function,
+    FunctionRecord,
+    Key,
     LineProfile,
-    OperatorCost,
     ProfileWish,
     Profiling,
     SideProfile,
+    SlicesProfile,
 )
 from pytest_rlperf.profile.attribution import (
     ProfiledPair,
@@ -36,13 +39,10 @@ from pytest_rlperf.profile.flamegraph import write_flamegraph
 from pytest_rlperf.profile.sources import Sources, with_sources
 from pytest_rlperf.stats.verdicts import error_line
 from pytest_rlperf.trees.git import SHORT
-from pytest_rlperf.wire import BASE, HEAD
-from pytest_rlperf.workers.blocks import Blocks, Played, Task
+from pytest_rlperf.wire import BASE, HEAD, Measurement, Order
+from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.pair import Stage
 from pytest_rlperf.workers.side import State
-
-Facts = Mapping[str, Any]
-Key = tuple[str, str]  # file as the interpreter knows it, qualified name
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ class Places:
     def _short(self, file: str) -> str:
         """Relative to the tree; of a library, to the longest folder that it is imported from."""
         folders = [str(self.tree), *filter(None, self.sys_path)]
-        found = [short for each in folders if (short := _inside(file, each)) is not None]
-        return found[0] if self.is_project((file, "")) else min(found, key=len, default=file)
+        names = [short for each in folders if (short := _inside(file, each)) is not None]
+        return names[0] if self.is_project((file, "")) else min(names, key=len, default=file)
 
 
 def _inside(file: str, folder: str) -> str | None:
@@ -72,52 +72,43 @@ def _inside(file: str, folder: str) -> str | None:
     return file.removeprefix(prefix) if file.startswith(prefix) else None
 
 
-def side_profile(facts: Facts, places: Places) -> SideProfile:
-    entries = {_key(entry["function"]): entry for entry in facts["functions"]}
-    outside = {key for key in entries if not places.is_project(key)}
-    spent = {key: {c: ns for c, (_, ns) in _callees(e).items()} for key, e in entries.items()}
-    typical, mean = (
-        charged({key: entry[kind] for key, entry in entries.items()}, spent, outside)
-        for kind in ("typical_ns", "mean_ns")
-    )
+def side_profile(profile: SlicesProfile, places: Places) -> SideProfile:
+    """Return a profile whose functions have the same names on both sides, with the time outside of
+    the project charged to the project's own functions.
+    """
+    records = {record.key: record for record in profile.functions}
+    outside = {key for key in records if not places.is_project(key)}
+    spent = {key: {callee: ns for callee, (_, ns) in r.callees} for key, r in records.items()}
+    typical = charged({key: r.typical_ns for key, r in records.items()}, spent, outside)
+    mean = charged({key: r.mean_ns for key, r in records.items()}, spent, outside)
     return SideProfile(
         functions={
             places.function(key): Cost(
-                calls=entries[key]["calls"],
+                calls=records[key].calls,
                 typical_ns=typical.get(key, 0.0),
                 mean_ns=mean.get(key, 0.0),
-                compiled=entries[key]["compiled"],
-                callees=_outside_callees(entries[key], outside, places),
+                compiled=records[key].compiled,
+                callees=_outside_callees(records[key], outside, places),
             )
             for key in typical.keys() | mean.keys()
         },
-        calls=facts["calls"],
-        computing=facts["computing"],
+        calls=profile.calls,
+        computing=profile.computing,
         stacks={
-            tuple(str(places.function(_key(key))) for key in stack): ns
-            for stack, ns in facts["stacks"]
+            tuple(str(places.function(key)) for key in stack): ns for stack, ns in profile.stacks
         },
-        operators={name: OperatorCost(*cost) for name, *cost in facts.get("operators", ())},
+        operators=profile.operators,
     )
 
 
-def _key(words: Sequence[str]) -> Key:
-    file, name = words
-    return file, name
-
-
-def _callees(entry: Facts) -> dict[Key, Callee]:
-    return {_key(key): Callee(calls, ns) for key, calls, ns in entry["callees"]}
-
-
-def _outside_callees(entry: Facts, outside: Set[Key], places: Places) -> dict[str, Callee]:
-    """Of native ones, only their own time is known to be spent here."""
-    natives = {name: Callee(*callee) for name, callee in entry["natives"].items()}
-    library = {str(places.function(k)): c for k, c in _callees(entry).items() if k in outside}
-    return library | natives
-
-
-# How the slices of a test are profiled, given how they were timed.
+def _outside_callees(
+    record: FunctionRecord, outside: Set[Key], places: Places
+) -> dict[str, Callee]:
+    """Return what the function calls outside of the project. Of native functions, only their own
+    time is known to be spent here.
+    """
+    library = {str(places.function(key)): c for key, c in record.callees if key in outside}
+    return {**library, **record.natives}
 
 
 SLICES = (9, 24)
@@ -129,7 +120,9 @@ SLOWED = 4
 
 
 def function_plan(plan: Plan, seen: Scouted) -> Plan:
-    """In turns: side by side, the other side's time would be in every function's."""
+    """Return how the slices of a test are profiled, given how they were timed. The sides take
+    turns: side by side, the other side's time would be in every function's.
+    """
     mode = Mode.LIVE if plan.mode is Mode.LIVE else Mode.SLICED
     profiled = replace(plan.without_starts, mode=mode, abreast=False, profile=Profiling.FUNCTIONS)
     if plan.exact:  # the test counts its calls
@@ -141,12 +134,6 @@ def function_plan(plan: Plan, seen: Scouted) -> Plan:
 
 def line_plan(plan: Plan, seen: Scouted, function: str) -> Plan:
     return replace(function_plan(plan, seen), profile=Profiling.LINES, lines_of=function)
-
-
-# Asks why: profiles both sides of the tests that need an explanation, after the verdicts.
-#
-# Fresh processes as in any block, and as many pairs of them as tell a change from their spread.
-# What they take is judged by nobody.
 
 
 PAIRS = 8
@@ -168,7 +155,7 @@ class Sittings:
     trouble: str = ""  # what stopped it in the last of the others
 
     def take(self, played: Played) -> None:
-        stopped = [run for run in played.runs if run.state is not State.RAN or not run.facts]
+        stopped = [run for run in played.runs if run.state is not State.RAN or not run.report]
         if stopped:
             # A side that was left in the middle of its turns does not know why.
             cause = min(stopped, key=lambda run: run.state is State.ABANDONED)
@@ -205,21 +192,21 @@ class Profiler:
     def _played(
         self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
     ) -> Mapping[str, Sittings]:
-        found = {nodeid: Sittings() for nodeid in asked}
-        tasks = [_task(track, plan) for track, plan in asked.values()]
+        sittings = {nodeid: Sittings() for nodeid in asked}
+        orders = [_order(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
         until = time.monotonic() + LONGEST_S
         try:
             for index in range(1, pairs + 1):
-                tests = "1 test" if len(tasks) == 1 else f"{len(tasks)} tests"
+                tests = "1 test" if len(orders) == 1 else f"{len(orders)} tests"
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
-                for played in blocks.run(index, tasks, tasks, STARTUP_S):
-                    found[played.nodeid].take(played)
+                for played in blocks.run(index, orders, orders, STARTUP_S):
+                    sittings[played.nodeid].take(played)
                 if time.monotonic() > until:
                     break
         finally:
             blocks.close()
-        return found
+        return sittings
 
     def _explained(self, track: Track, sittings: Sittings) -> Explanation:
         decision, played = track.decision, sittings.played
@@ -236,10 +223,9 @@ class Profiler:
         return replace(explanation, graph=graph, operators=compare_operators(pairs))
 
     def _profile(self, played: Played, side: int) -> SideProfile:
-        facts = played.runs[side].facts
-        assert facts is not None
-        places = Places(self.stage.sides[side].tree, self.stage.sys_path)
-        return side_profile(facts["profile"], places)
+        profile = _watched(played, side)
+        assert profile is not None
+        return side_profile(profile, Places(self.stage.sides[side].tree, self.stage.sys_path))
 
     def _add_lines(self, tracks: Sequence[Track]) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
@@ -282,10 +268,10 @@ def _nodeid(track: Track) -> str:
     return track.benchmark.nodeid
 
 
-def _task(track: Track, plan: Plan) -> Task:
+def _order(track: Track, plan: Plan) -> Order:
     b = track.benchmark
     deadline_s = PATIENCE_S + 2 * SLOWED * track.expected_s(plan)
-    return Task(b.nodeid, plan, b.spec.threads, deadline_s, b.nprocs)
+    return Order(b.nodeid, deadline_s, plan, threads=b.spec.threads, nprocs=b.nprocs)
 
 
 def _function_plan(track: Track) -> Plan:
@@ -301,6 +287,10 @@ def _line_plan(track: Track, function: str) -> Plan:
 
 
 def _line_profiles(played: Sequence[Played], side: int) -> list[LineProfile]:
-    facts = [each.runs[side].facts for each in played]
-    found = [each["profile"]["line_profile"] for each in facts if each is not None]
-    return [LineProfile.from_facts(each) for each in found if each is not None]
+    profiles = [_watched(each, side) for each in played]
+    return [each.lines for each in profiles if each is not None and each.lines is not None]
+
+
+def _watched(played: Played, side: int) -> SlicesProfile | None:
+    report = played.runs[side].report
+    return report.profile if isinstance(report, Measurement) else None

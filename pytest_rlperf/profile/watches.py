@@ -1,8 +1,4 @@
-"""Sampled stacks, for the flame graph.
-
-A timer interrupts the slice; the interpreter looks at it when it gets from one instruction to the
-next, so a native function shows as the Python function that called it.
-"""
+"""Watches of slices beside that of functions: stacks, the lines of one function, operators."""
 
 import inspect
 import signal
@@ -10,9 +6,11 @@ import sys
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Callable
+from dataclasses import replace
 from types import CodeType, FrameType
 from typing import Any
 
+from pytest_rlperf.model.profile import LineCost, LineProfile, OperatorCost, SlicesProfile
 from pytest_rlperf.profile.functions import is_own
 from pytest_rlperf.worker.clock import Elapsed
 
@@ -21,7 +19,11 @@ DEEPEST = 200
 
 
 class StackWatch:
-    """Counts a sample for as much time as has passed since the one before it."""
+    """Samples stacks, for the flame graph; one counts for the time since the sample before it.
+
+    A timer interrupts the slice; the interpreter looks at it when it gets from one instruction to
+    the next, so a native function shows as the Python function that called it.
+    """
 
     def __init__(self, read_ns: Callable[[], int]) -> None:
         self._read_ns = read_ns
@@ -57,17 +59,14 @@ class StackWatch:
             self._found[stack] += now - self._last_ns
         self._last_ns = now
 
-    def facts(self, calls: int) -> dict[str, Any]:
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
         number = max(1, self._slices * calls)
-        return {
-            "stacks": [
-                [[list(name) for name in stack], ns / number] for stack, ns in self._found.items()
-            ]
-        }
+        stacks = tuple((stack, ns / number) for stack, ns in self._found.items())
+        return replace(profile, stacks=stacks)
 
 
 def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
-    """From the measured function down; empty where the sample hit this package."""
+    """Return the frames from the measured function down; none where the sample hit this package."""
     names: list[tuple[str, str]] = []
     while frame is not None and len(names) < DEEPEST:
         file = frame.f_code.co_filename
@@ -78,14 +77,12 @@ def _stack(frame: FrameType | None) -> tuple[tuple[str, str], ...]:
     return tuple(reversed(names))
 
 
-# Time by line of one function, the functions it calls included.
-#
-# Every line of it costs an event, about as much as a short line itself: shares are to be compared
-# between the sides, not with other functions.
-
-
 class LineWatch:
-    """Traces the frames of one function and no other."""
+    """Times the lines of one function, the functions it calls included, and traces no other frame.
+
+    Every line of it costs an event, about as much as a short line itself: shares are to be compared
+    between the sides, not with other functions.
+    """
 
     def __init__(self, wanted: str, read_ns: Callable[[], int]) -> None:
         self._file, _, self._name = wanted.rpartition(":")
@@ -105,20 +102,18 @@ class LineWatch:
     def note(self, elapsed: Elapsed) -> None:
         self._slices += 1
 
-    def facts(self, calls: int) -> dict[str, Any]:
-        number = max(1, calls * self._slices)
-        return {"line_profile": None if self._code is None else self._of(self._code, number)}
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
+        if self._code is None:
+            return profile
+        return replace(profile, lines=self._lines(self._code, max(1, calls * self._slices)))
 
-    def _of(self, code: CodeType, number: int) -> dict[str, Any]:
+    def _lines(self, code: CodeType, number: int) -> LineProfile:
         try:
             source, first = inspect.getsourcelines(code)
         except OSError:
             source, first = [], code.co_firstlineno
-        return {
-            "first": first,
-            "source": [line.rstrip() for line in source],
-            "lines": {n: [hits / number, ns / number] for n, (hits, ns) in self._cost.items()},
-        }
+        costs = {n: LineCost(hits / number, ns / number) for n, (hits, ns) in self._cost.items()}
+        return LineProfile(first, tuple(line.rstrip() for line in source), costs)
 
     def _called(self, frame: FrameType, event: str, _arg: object) -> Any:
         code = frame.f_code
@@ -145,15 +140,14 @@ class LineWatch:
         return self._traced
 
 
-# Operators of torch, as its own profiler counts them: below Python, and on every device.
-
-
 US = 1_000
 """What its times are in, in ns."""
 
 
 class OperatorWatch:
-    """Of slices of tests that have imported torch, which is not done here."""
+    """Counts operators of torch by its own profiler: below Python, and on every device. Only tests
+    that have imported torch are watched; it is not done here.
+    """
 
     def __init__(self, profiler: Any) -> None:
         """`profiler` is the module `torch.profiler`."""
@@ -179,17 +173,16 @@ class OperatorWatch:
                 self._calls[event.key] += event.count
                 self._ns[event.key] += (event.self_cpu_time_total + on_device) * US
 
-    def facts(self, calls: int) -> dict[str, Any]:
+    def add_to(self, profile: SlicesProfile, calls: int) -> SlicesProfile:
         number = max(1, self._slices * calls)
-        return {
-            "operators": [
-                [name, count / number, self._ns[name] / number]
-                for name, count in self._calls.items()
-            ]
+        operators = {
+            name: OperatorCost(count / number, self._ns[name] / number)
+            for name, count in self._calls.items()
         }
+        return replace(profile, operators=operators)
 
 
 def operator_watches() -> tuple[OperatorWatch, ...]:
-    """None where there is nothing of torch to watch."""
+    """Return a watch where the test has imported torch, else none."""
     profiler = getattr(sys.modules.get("torch"), "profiler", None)
     return (OperatorWatch(profiler),) if hasattr(profiler, "profile") else ()

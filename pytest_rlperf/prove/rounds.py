@@ -14,7 +14,7 @@ from typing import Any
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
-from pytest_rlperf.gate.partners import Partner
+from pytest_rlperf.gate.partners import Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.model.metric import COMPARED
@@ -88,7 +88,7 @@ def kinds_of(
     return {
         b.nodeid: VerdictKind(
             b.source_hash,
-            partner.gate(b.nodeid, b.spec, len(benchmarks)).threshold,
+            gate_of(partner, b.nodeid, b.spec, len(benchmarks)).threshold,
             _facts(fingerprint, b.spec.threads),
         )
         for b in benchmarks

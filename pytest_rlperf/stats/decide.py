@@ -48,25 +48,25 @@ SUSPECT_RATE = 0.018
 """What that level came to for blocks with heavy tails (see `estimate`)."""
 CONFIRM_LEVEL = 0.05
 FIRST_SHARE = 0.25
-"""Of the confirmation level, for the look at the first few fresh blocks."""
+"""The share of the confirmation level that the look at the first few fresh blocks may spend."""
 BUILD_LEVEL = 0.01
-"""For all tests of a build together: that one of them, unchanged, is called."""
+"""The chance that any test of a build is called although its code is unchanged."""
 TEST_LEVEL = 0.005
-"""For one test: that a change of exactly the threshold is called."""
+"""The chance that one test is called whose change is exactly the threshold."""
 CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
 MATTERS = 0.25
-"""Of the threshold: a smaller disagreement of the sums changes no verdict."""
+"""A disagreement of the sums smaller than this share of the threshold changes no verdict."""
 REPORTED_CONFIDENCE = 0.95
 REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
 MOST_BLUR = NormalDist().inv_cdf(1 - REPORTED_TAIL)
 """Standard errors of blur that a verdict has to be clear of."""
 DETECT_POWER = 0.9
 FRESH_SHARE = 1 / 3
-"""Of all blocks, when a suspicion has been confirmed."""
+"""The share of fresh blocks among all, when a suspicion has been confirmed."""
 
 
-class Apart(Protocol):
+class Difference(Protocol):
     """How far head lies above its partner in one block, on the scale of the gate: by the typical
     pair, and by the sums."""
 
@@ -79,7 +79,7 @@ class Apart(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Doubt:
-    """What is left of it where a regression is called."""
+    """The chance of error that a called regression may have, for each of the two errors."""
 
     at_limit: float  # that the change is the threshold
     unchanged: float  # that there is none
@@ -103,12 +103,12 @@ class Gate:
 
     @property
     def improved_limit(self) -> float:
-        """What lies below it became better by more than the threshold."""
+        """The limit below which a change is an improvement by more than the threshold."""
         return math.log1p(-min(self.threshold, 0.99))
 
-    def change(self, apart: float) -> float:
-        """From the scale of the blocks to what is reported."""
-        return math.expm1(apart)
+    def change(self, difference: float) -> float:
+        """Convert a difference on the scale of the blocks to the change that is reported."""
+        return math.expm1(difference)
 
     @property
     def first_fresh(self) -> int:
@@ -124,35 +124,35 @@ class Gate:
 
     @property
     def last(self) -> Doubt:
-        """For the one look at all blocks when there will be no more, without fresh ones."""
+        """The doubt allowed at the one look at all blocks when there will be no fresh ones."""
         return Doubt(TEST_LEVEL / 2, BUILD_LEVEL / 2 / max(1, self.tests))
 
     @property
     def confirm(self) -> Doubt:
-        """For fresh blocks, which are asked only where there is a suspicion."""
+        """The doubt allowed to fresh blocks, which are asked only where there is a suspicion."""
         suspicion = SUSPECT_RATE * len(self.looks)
         return Doubt(
             min(CONFIRM_LEVEL, self.last.at_limit / suspicion),
             min(CONFIRM_LEVEL, self.last.unchanged / suspicion),
         )
 
-    def bound(self, found: Estimate, confidence: float) -> float:
-        """One-sided, as verdicts are made by."""
+    def bound(self, estimated: Estimate, confidence: float) -> float:
+        """Return the one-sided bound that verdicts are made by."""
         errors = abs(NormalDist().inv_cdf(confidence))
-        return found.bound(confidence, min(errors, MOST_BLUR))
+        return estimated.bound(confidence, min(errors, MOST_BLUR))
 
-    def exceeded(self, found: Estimate, doubt: Doubt) -> bool:
-        """Whether the change lies above the threshold, and unchanged code would not do this. That
-        its blur does not, must be as sure as at a single look: it is the same in every one.
+    def exceeded(self, estimated: Estimate, doubt: Doubt) -> bool:
+        """Tell whether the change lies above the threshold, and unchanged code would not do this.
+        That its blur does not, must be as sure as at a single look: it is the same in every one.
         """
         blur_errors = NormalDist().inv_cdf(1 - self.last.unchanged)
-        changed = found.bound(doubt.unchanged, blur_errors) > 0
-        return changed and self.bound(found, doubt.at_limit) > self.limit
+        changed = estimated.bound(doubt.unchanged, blur_errors) > 0
+        return changed and self.bound(estimated, doubt.at_limit) > self.limit
 
 
 @dataclass(frozen=True, slots=True)
 class DifferenceGate(Gate):
-    """Blocks are differences in the unit of the metric, and so is `threshold`."""
+    """A gate whose blocks are differences in the unit of the metric, and so is `threshold`."""
 
     @property
     def limit(self) -> float:
@@ -162,13 +162,13 @@ class DifferenceGate(Gate):
     def improved_limit(self) -> float:
         return -self.threshold
 
-    def change(self, apart: float) -> float:
-        return apart
+    def change(self, difference: float) -> float:
+        return difference
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """Where a test stands after `blocks` blocks."""
+    """The state of a test after `blocks` blocks: its outcome, if any, with the evidence."""
 
     outcome: Outcome | None  # None: more blocks are needed
     blocks: int
@@ -178,19 +178,19 @@ class Decision:
     out_of_time: bool = False  # closed because there will be no more blocks
 
 
-def decide(blocks: Sequence[Apart], gate: Gate, exhausted: bool = False) -> Decision:
-    """A pure function of the blocks in their order, so it can be replayed and tested."""
+def decide(blocks: Sequence[Difference], gate: Gate, exhausted: bool = False) -> Decision:
+    """Decide on the blocks so far: a pure function of their order, to be replayed and tested."""
     used = 0
     for look in gate.looks:
         if look <= used:
             continue
         if look > len(blocks):
             return _last_word(blocks, gate, exhausted)
-        seen = blocks[:look]
-        sums = by_sums(seen, gate)
-        if _passes(seen, sums, gate):
-            return _close(seen, sums, gate, _kind_of_pass(seen, sums, gate))
-        if gate.bound(_estimate(seen, sums, gate), SUSPECT_LEVEL) > gate.limit:
+        looked_at = blocks[:look]
+        sums = by_sums(looked_at, gate)
+        if _passes(looked_at, sums, gate):
+            return _close(looked_at, sums, gate, _kind_of_pass(looked_at, sums, gate))
+        if gate.bound(_estimate(looked_at, sums, gate), SUSPECT_LEVEL) > gate.limit:
             early, used = look + gate.first_fresh, look + max(gate.least_fresh, look // 2)
             if _confirms_early(blocks[:early], look, sums, gate):
                 return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
@@ -203,59 +203,61 @@ def decide(blocks: Sequence[Apart], gate: Gate, exhausted: bool = False) -> Deci
     return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
 
 
-def by_sums(blocks: Sequence[Apart], gate: Gate) -> bool:
-    """Whether the sums tell another story than the typical pair, beyond noise and by an amount
-    that matters. They do when only some of the calls became slower: then the sums are right.
+def by_sums(blocks: Sequence[Difference], gate: Gate) -> bool:
+    """Tell whether the sums disagree with the typical pair, beyond noise and by an amount that
+    matters. They do when only some of the calls became slower: then the sums are right.
     """
-    apart = estimate([b.total - b.typical for b in blocks])
-    return abs(apart.mean) > MATTERS * gate.limit and apart.excludes_zero(DISAGREE_CONFIDENCE)
+    gap = estimate([b.total - b.typical for b in blocks])
+    return abs(gap.mean) > MATTERS * gate.limit and gap.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-def _estimate(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Estimate:
-    found = estimate([b.total if sums else b.typical for b in blocks])
-    return replace(found, blur=gate.blur)
+def _estimate(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Estimate:
+    estimated = estimate([b.total if sums else b.typical for b in blocks])
+    return replace(estimated, blur=gate.blur)
 
 
-def _passes(blocks: Sequence[Apart], sums: bool, gate: Gate) -> bool:
-    """Few blocks may not yet show a disagreement, so the sums must lie below the limit too."""
+def _passes(blocks: Sequence[Difference], sums: bool, gate: Gate) -> bool:
+    """Tell whether the test passes. Few blocks may not yet show a disagreement, so the sums must
+    lie below the limit too.
+    """
     if gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL) >= gate.limit:
         return False
     return gate.bound(_estimate(blocks, True, gate), 1 - CONTRADICT_LEVEL) < gate.limit
 
 
-def _kind_of_pass(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_pass(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Outcome:
     bound = gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL)
     return Outcome.IMPROVED if bound < gate.improved_limit else Outcome.UNCHANGED
 
 
-def _kind_of_end(blocks: Sequence[Apart], sums: bool, gate: Gate) -> Outcome:
+def _kind_of_end(blocks: Sequence[Difference], sums: bool, gate: Gate) -> Outcome:
     far_above = gate.exceeded(_estimate(blocks, sums, gate), gate.last)
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
 
 
-def _confirms_early(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+def _confirms_early(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + gate.first_fresh:
         return False
     return _agree(blocks, look, sums, gate, gate.confirm.share(FIRST_SHARE))
 
 
-def _confirms(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate) -> bool:
+def _confirms(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate) -> bool:
     if len(blocks) < look + LEAST_BLOCKS:
         return False
     return _agree(blocks, look, sums, gate, gate.confirm.share(1 - FIRST_SHARE))
 
 
-def _agree(blocks: Sequence[Apart], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
-    """The fresh blocks leave no more doubt than this, and the interval of all, which is what is
-    shown, agrees."""
-    fresh, all_of_them = (_estimate(seen, sums, gate) for seen in (blocks[look:], blocks))
-    return gate.exceeded(fresh, doubt) and gate.bound(all_of_them, REPORTED_TAIL) > gate.limit
+def _agree(blocks: Sequence[Difference], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
+    """Tell whether the fresh blocks leave no more doubt than this, and the interval of all blocks,
+    which is what is shown, agrees."""
+    fresh, every = (_estimate(part, sums, gate) for part in (blocks[look:], blocks))
+    return gate.exceeded(fresh, doubt) and gate.bound(every, REPORTED_TAIL) > gate.limit
 
 
 def _last_word(
-    blocks: Sequence[Apart], gate: Gate, exhausted: bool, suspected_at: int | None = None
+    blocks: Sequence[Difference], gate: Gate, exhausted: bool, suspected_at: int | None = None
 ) -> Decision:
-    """More blocks are wanted; when there will be none, what there is must do."""
+    """Ask for more blocks; when there will be none, decide on what there is."""
     if len(blocks) < LEAST_BLOCKS:
         outcome = Outcome.INCONCLUSIVE if exhausted else None
         return Decision(outcome, len(blocks), out_of_time=exhausted)
@@ -270,28 +272,31 @@ def _last_word(
     return replace(_close(blocks, sums, gate, outcome), out_of_time=exhausted)
 
 
-def _close(blocks: Sequence[Apart], sums: bool, gate: Gate, outcome: Outcome | None) -> Decision:
-    """The decision with its evidence, by the statistic that it was made on."""
-    found = _estimate(blocks, sums, gate)
-    bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
-    interval = Interval(*(gate.change(bound) for bound in bounds))
-    return Decision(outcome, len(blocks), interval, _detectable(found, gate), sums)
+def _close(
+    blocks: Sequence[Difference], sums: bool, gate: Gate, outcome: Outcome | None
+) -> Decision:
+    """Return the decision with its evidence, by the statistic that it was made on."""
+    estimated = _estimate(blocks, sums, gate)
+    tails = (estimated.bound(REPORTED_TAIL), estimated.bound(1 - REPORTED_TAIL))
+    interval = Interval(*(gate.change(bound) for bound in (estimated.mean, *tails)))
+    return Decision(outcome, len(blocks), interval, _detectable(estimated, gate), sums)
 
 
-def _detectable(found: Estimate, gate: Gate) -> float:
-    """The change that both stages would have seen in nine of ten runs, the fresh one with a third
-    of the blocks."""
+def _detectable(estimated: Estimate, gate: Gate) -> float:
+    """Return the change that both stages would have seen in nine of ten runs, the fresh one with a
+    third of the blocks."""
+    freedom = estimated.freedom
 
-    def seen(above: float, level: float, share: float, blur_errors: float) -> float:
-        errors = t_quantile(1 - level, found.freedom) + t_quantile(DETECT_POWER, found.freedom)
-        of_blur = (blur_errors + NormalDist().inv_cdf(DETECT_POWER)) * gate.blur
-        return above + math.hypot(errors * found.error / math.sqrt(share), of_blur)
+    def least(above: float, level: float, share: float, blur_errors: float) -> float:
+        errors = t_quantile(1 - level, freedom) + t_quantile(DETECT_POWER, freedom)
+        blur = (blur_errors + NormalDist().inv_cdf(DETECT_POWER)) * gate.blur
+        return above + math.hypot(errors * estimated.error / math.sqrt(share), blur)
 
-    of_unchanged = NormalDist().inv_cdf(1 - gate.last.unchanged)
+    unchanged_errors = NormalDist().inv_cdf(1 - gate.last.unchanged)
     stages = (
-        seen(gate.limit, SUSPECT_LEVEL, 1, MOST_BLUR),
-        seen(gate.limit, gate.confirm.at_limit, FRESH_SHARE, MOST_BLUR),
-        seen(0.0, gate.confirm.unchanged, FRESH_SHARE, of_unchanged),
+        least(gate.limit, SUSPECT_LEVEL, 1, MOST_BLUR),
+        least(gate.limit, gate.confirm.at_limit, FRESH_SHARE, MOST_BLUR),
+        least(0.0, gate.confirm.unchanged, FRESH_SHARE, unchanged_errors),
     )
     return gate.change(max(stages))
 

@@ -1,7 +1,18 @@
-"""Student's t distribution, by the regularised incomplete beta function.
+"""Estimates: from a block's slices to its log-ratios, and from blocks to a mean with its error.
 
-The standard library has the normal distribution only, and SciPy is 100 MB for two numbers.
-Continued fraction: Press et al., Numerical Recipes, 3rd ed., section 6.4 (modified Lentz).
+Blocks are the only independent observations: slices of a block share its memory layout and its
+minute, and counting them as n would make every interval far too narrow.
+
+Now and then a process has bad luck with its layout for as long as it lives: of 912 blocks of
+byte-identical pure Python code, 18 were off by more than 10 % and 5 by more than 40 %. So blocks
+are averaged by the trimmed mean, with the interval of Tukey and McLaughlin (Sankhya A 25, 1963):
+winsorised variance, t with the degrees of freedom of the blocks that are left. Resampled from
+measured blocks, its one-sided 1 % limits missed in 0.1-1.8 % at 8 to 24 blocks, and where there was
+such a block it was down to a tenth as wide as the plain t interval.
+
+Student's t distribution is computed here, by the regularised incomplete beta function: the standard
+library has the normal distribution only, and SciPy is 100 MB for two numbers. Continued fraction:
+Press et al., Numerical Recipes, 3rd ed., section 6.4 (modified Lentz).
 """
 
 import math
@@ -13,13 +24,15 @@ from statistics import NormalDist
 
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios
 
+# -- Student's t distribution --------------------------------------------------------------------
+
 TINY = 1e-300
 PRECISION = 1e-15
 MAX_TERMS = 500
 
 
 def t_cdf(t: float, df: float) -> float:
-    """P(T <= t) for T with `df` degrees of freedom."""
+    """Return P(T <= t) for T with `df` degrees of freedom."""
     if t * t < df:  # near the middle: the tail's argument would round to one
         return 0.5 + math.copysign(0.5, t) * _incomplete_beta(0.5, df / 2, t * t / (df + t * t))
     tail = 0.5 * _incomplete_beta(df / 2, 0.5, df / (df + t * t))
@@ -28,7 +41,7 @@ def t_cdf(t: float, df: float) -> float:
 
 @lru_cache(maxsize=4096)
 def t_quantile(p: float, df: float) -> float:
-    """The t below which a share `p` of the distribution lies."""
+    """Return the t below which a share `p` of the distribution lies."""
     if not 0 < p < 1 or df <= 0:
         raise ValueError(f"no quantile for p={p}, df={df}")
     if p < 0.5:
@@ -72,43 +85,32 @@ def _away_from_zero(value: float) -> float:
     return value if abs(value) > TINY else TINY
 
 
-# From a block's slices to its log-ratios, and from blocks to an interval.
-#
-# Blocks are the only independent observations: slices of a block share its memory layout and its
-# minute, and counting them as n would make every interval far too narrow.
-#
-# Now and then a process has bad luck with its layout for as long as it lives: of 912 blocks of
-# byte-identical pure Python code, 18 were off by more than 10 % and 5 by more than 40 %. So
-# blocks are averaged by the trimmed mean, with the interval of Tukey and McLaughlin (Sankhya A
-# 25, 1963): winsorised variance, t with the degrees of freedom of the blocks that are left.
-# Resampled from measured blocks, its one-sided 1 % limits missed in 0.1-1.8 % at 8 to 24 blocks,
-# and where there was such a block it was down to a tenth as wide as the plain t interval.
+# -- from slices to the log-ratios of a block ----------------------------------------------------
 
-
-TRIMMED_SHARE = 1 / 6
-"""Cut from each end: one block of six, two of twelve."""
 OUTER_PART = 3
-"""A third of a block's pairs at each end is left out: they may be disturbed."""
+"""One part of so many of a block's pairs is left out at each end: they may be disturbed."""
 ENOUGH_FOR_NEIGHBOURS = 8
 
 Pair = tuple[float, float]  # head's time and the partner's
 
 
 def log_ratios(block: Block) -> LogRatios:
-    """The typical pairs resist disturbed slices; only the sums see a slowdown of a few calls."""
+    """Return a block's log-ratios: its typical pairs resist disturbed slices, and only the sums see
+    a slowdown of a few calls.
+    """
     assert block.base is not None
     return paired(block.head.own_ns, block.base.own_ns)
 
 
 def paired(head: Sequence[float], partner: Sequence[float]) -> LogRatios:
-    """The log-ratios of slices that were played in pairs."""
+    """Return the log-ratios of slices that were played in pairs."""
     pairs = list(zip(head, partner, strict=True))
     return LogRatios(_log_ratio(_typical(pairs)), _log_ratio(pairs))
 
 
 def _typical(pairs: Sequence[Pair]) -> list[Pair]:
-    """The middle third of neighbours taken together. Where every second call does more, the median
-    of single pairs would lie anywhere between those that do and those that do not.
+    """Return the middle third of pairs, neighbours joined. Where every second call does more, the
+    median of single pairs would lie anywhere between those that do and those that do not.
     """
     if len(pairs) >= ENOUGH_FOR_NEIGHBOURS:
         pairs = [_together(pairs[i : i + 2]) for i in range(0, len(pairs), 2)]
@@ -125,6 +127,12 @@ def _log_ratio(pairs: Sequence[Pair]) -> float:
     return math.log(head / partner)
 
 
+# -- from blocks to an estimate ------------------------------------------------------------------
+
+TRIMMED_SHARE = 1 / 6
+"""Cut from each end: one block of six, two of twelve."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A mean over blocks with its standard error (log scale)."""
@@ -135,21 +143,21 @@ class Estimate:
     blur: float = 0.0  # standard error of what is compared with, known beforehand
 
     def bound(self, confidence: float, blur_errors: float | None = None) -> float:
-        """One-sided: the true value lies above it with probability 1 - `confidence`. Of the blur,
-        `blur_errors` standard errors are reckoned with, or as many as the confidence asks for.
+        """Return a one-sided bound: the true value lies above it with probability 1 - `confidence`.
+        It reckons with `blur_errors` standard errors of blur, or as many as the confidence asks.
         """
         if blur_errors is None:
             blur_errors = NormalDist().inv_cdf(confidence)
-        of_blocks = t_quantile(confidence, self.freedom) * self.error
-        away = math.hypot(of_blocks, blur_errors * self.blur)
-        return self.mean + math.copysign(away, confidence - 0.5)
+        block_margin = t_quantile(confidence, self.freedom) * self.error
+        margin = math.hypot(block_margin, blur_errors * self.blur)
+        return self.mean + math.copysign(margin, confidence - 0.5)
 
     def excludes_zero(self, confidence: float) -> bool:
         return abs(self.mean) > t_quantile((1 + confidence) / 2, self.freedom) * self.error
 
 
 def freedom(blocks: int) -> int:
-    """Degrees of freedom of an estimate over so many blocks."""
+    """Return the degrees of freedom of an estimate over so many blocks."""
     return blocks - 2 * _cut(blocks) - 1
 
 
@@ -158,7 +166,7 @@ def _cut(blocks: int) -> int:
 
 
 def estimate(values: Sequence[float]) -> Estimate:
-    """Trimmed mean of `values`, its standard error from the winsorised variance."""
+    """Return the trimmed mean of `values`, with the standard error of the winsorised variance."""
     n = len(values)
     if n < LEAST_BLOCKS:
         raise ValueError(f"an interval needs at least {LEAST_BLOCKS} blocks, not {n}")

@@ -10,11 +10,12 @@ BISECTIONS = 60
 
 
 def rate_of(hits: int, n: int) -> Rate:
+    """Return the rate of `hits` in `n` with its 95 % bounds."""
     return Rate(hits, n, *clopper_pearson(hits, n))
 
 
 def clopper_pearson(hits: int, n: int, level: float = LEVEL) -> tuple[float, float]:
-    """Two-sided bounds for a binomial share (Clopper and Pearson, Biometrika 26, 1934)."""
+    """Return two-sided bounds for a binomial share (Clopper and Pearson, Biometrika 26, 1934)."""
     if not 0 <= hits <= n or n == 0:
         raise ValueError(f"{hits} of {n} is no share")
     tail = (1 - level) / 2
@@ -24,13 +25,13 @@ def clopper_pearson(hits: int, n: int, level: float = LEVEL) -> tuple[float, flo
 
 
 def at_most(hits: int, n: int, share: float) -> float:
-    """The probability of at most `hits` in `n`, for 0 < share < 1."""
+    """Return the probability of at most `hits` in `n`, for 0 < share < 1."""
     return sum(exp(_log_mass(k, n, share)) for k in range(hits + 1))
 
 
 def _log_mass(hits: int, n: int, share: float) -> float:
-    ways = lgamma(n + 1) - lgamma(hits + 1) - lgamma(n - hits + 1)
-    return ways + hits * log(share) + (n - hits) * log(1 - share)
+    log_ways = lgamma(n + 1) - lgamma(hits + 1) - lgamma(n - hits + 1)
+    return log_ways + hits * log(share) + (n - hits) * log(1 - share)
 
 
 def _root(falling: Callable[[float], float]) -> float:

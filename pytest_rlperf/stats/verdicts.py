@@ -1,4 +1,4 @@
-"""Words for what was decided, and for what ended before there was a decision."""
+"""From a decision, or from what ended a test before there was one, to its verdict with a reason."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ BASE_TROUBLE = {
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """Why a benchmark left without a decision."""
+    """The outcome of a benchmark that left without a decision, and why it did."""
 
     outcome: Outcome
     reason: str
@@ -64,7 +64,7 @@ def verdict_of(
     labels: Iterable[str] = (),
     interrupted: bool = False,
 ) -> Verdict:
-    """The one verdict on a benchmark's time."""
+    """Return the one verdict on a benchmark's time."""
     if failed or skipped:
         return Verdict(Outcome.FAILED if failed else Outcome.SKIPPED, "there is nothing to judge")
     if ended is not None:
@@ -143,7 +143,7 @@ def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupte
 
 
 def error_line(text: str) -> str:
-    """The first line that pytest marks as the error, or the last one of plain output."""
+    """Return the first line that pytest marks as the error, or the last one of plain output."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [line.removeprefix("E ").strip() for line in lines if line.startswith("E ")]
     return errors[0] if errors else (lines[-1] if lines else "")

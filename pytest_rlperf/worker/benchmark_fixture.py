@@ -25,7 +25,7 @@ Setup = Callable[..., Any] | None
 
 
 def adopt_benchmark(player: Player) -> None:
-    """Where one of the plugins is there, let its fixture measure with `player`."""
+    """Let the fixture of each of the plugins that is there measure with `player`."""
     for name, adopt in (
         ("pytest_benchmark.plugin", _adopt_pytest_benchmark),
         ("pytest_codspeed.plugin", _adopt_pytest_codspeed),
@@ -48,7 +48,9 @@ class NotedCalls(Calls):
 
     @property
     def times_ns(self) -> list[float]:
-        """Of slices; where the partner could not play there is none, but a test may ask."""
+        """The time of a call in each slice; where the partner could not play there is none, but a
+        test may ask: then that of the untimed calls.
+        """
         return self._times_ns or self._untimed_ns
 
     def once(self) -> Any:
@@ -90,7 +92,9 @@ def _adopt_pytest_benchmark(fixture_class: Any, player: Player) -> None:
 
 
 def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
-    """Switched off it only checks that it is used once, then calls what it is given."""
+    """Replace its calls: switched off, it only checks that it is used once, then calls what it is
+    given.
+    """
     call, pedantic = fixture_class.__call__, fixture_class.pedantic
 
     def play(fixture: Any, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -118,7 +122,9 @@ def _adopt_pytest_codspeed(fixture_class: Any, player: Player) -> None:
 def _arguments_of(
     setup: Callable[[], Any], args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Callable[[], Arguments]:
-    """`setup` returns the arguments of one call, or nothing where they are given already."""
+    """Return what makes the arguments of one call: `setup` returns them, or nothing where they are
+    given already.
+    """
 
     def arguments() -> Arguments:
         made = setup()

@@ -1,8 +1,11 @@
-"""Random memory layout, so that no block shares its luck with another.
+"""First file of a worker process: scatter memory, take head's import path, start the session.
 
-Where code and data land decides cache conflicts. Fresh processes alone do not sample that:
-they repeat the same allocations in the same order, and byte-identical code can read several
-percent slower in every block. Imports nothing but `random`: it runs before everything else.
+Run by path and with `-P`, so that nothing but this file decides what is importable.
+
+The memory layout is random, so that no block shares its luck with another. Where code and data land
+decides cache conflicts. Fresh processes alone do not sample that: they repeat the same allocations
+in the same order, and byte-identical code can read several percent slower in every block. Hence
+this imports next to nothing: it runs before everything else.
 """
 
 import json
@@ -15,7 +18,7 @@ LARGE_MAX = 48
 BEFORE_IMPORTS = 20_000
 BEFORE_TEST = 4_000
 BEFORE_SLICE = 600
-"""Most small objects at a time: as many as are not felt in a run's time."""
+"""The most small objects at each of these moments: as many as are not felt in a run's time."""
 
 
 def scatter(rng: Random, most: int) -> list[bytearray]:
@@ -38,22 +41,17 @@ def _half(sizes: list[int]) -> list[bytearray]:
     return [block for block in junk if len(block) % 2]
 
 
-# First file of a worker process: scatter memory, take head's import path, start the session.
-#
-# Run by path and with `-P`, so that nothing but this file decides what is importable.
-
-
 def boot(job_file: str) -> int:
+    """Run the session that the job file describes, and return its exit status."""
     with open(job_file, encoding="utf-8") as file:
         job = json.load(file)
     sys.path[:] = job["sys_path"]
-    from random import Random
-
     seed = job["layout_seed"]
     alive = [] if seed is None else scatter(Random(seed), BEFORE_IMPORTS)
+    from pytest_rlperf.wire import Job, typed
     from pytest_rlperf.worker.session import work
 
-    status = work(job)
+    status = work(typed(Job, job))
     del alive  # kept until here: freed memory would be filled by the first imports
     return status
 

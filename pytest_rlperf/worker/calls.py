@@ -3,13 +3,16 @@
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from itertools import repeat
 from keyword import iskeyword
 from numbers import Real
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 from pytest_rlperf.errors import FixtureError
+from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.wire import Measurement
 from pytest_rlperf.worker.clock import Clock, Elapsed, summed
 from pytest_rlperf.worker.devices import Settling
 
@@ -23,19 +26,19 @@ def _is_count(value: object) -> bool:
 
 def counts(work: Work, result: Any) -> dict[str, float]:
     """The declared work as plain numbers."""
-    found = work(result) if callable(work) else (work or {})
-    if not isinstance(found, Mapping):
+    declared = work(result) if callable(work) else (work or {})
+    if not isinstance(declared, Mapping):
         raise FixtureError(
-            f"work must give a mapping of counts, not {type(found).__name__}; "
+            f"work must give a mapping of counts, not {type(declared).__name__}; "
             'return something like {"updates": 1000}.'
         )
-    bad = [name for name, count in found.items() if not _is_count(count)]
+    bad = [name for name, count in declared.items() if not _is_count(count)]
     if bad:
         raise FixtureError(
-            f"work[{bad[0]!r}] is {found[bad[0]]!r}, not a finite number; "
+            f"work[{bad[0]!r}] is {declared[bad[0]]!r}, not a finite number; "
             "count things the two sides must agree on."
         )
-    return {str(name): float(count) for name, count in found.items()}
+    return {str(name): float(count) for name, count in declared.items()}
 
 
 # Calls in a loop whose own cost is small, known, and subtracted.
@@ -46,7 +49,7 @@ OVERHEAD_ROUNDS = 5
 
 
 def make_loop(
-    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]
+    func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, object]
 ) -> Callable[[int], Any]:
     """A function of n that calls `func` n times and returns the last result.
 
@@ -55,7 +58,7 @@ def make_loop(
     """
     if not all(name.isidentifier() and not iskeyword(name) for name in kwargs):
         return make_loop(partial(func, *args, **kwargs), (), {})  # such as **{"lambda": 0.9}
-    scope: dict[str, Any] = {"func": func, "repeat": repeat}
+    scope: dict[str, object] = {"func": func, "repeat": repeat}
     scope.update({f"a{i}": value for i, value in enumerate(args)})
     scope.update({f"k{i}": value for i, value in enumerate(kwargs.values())})
     call = [f"a{i}" for i in range(len(args))]
@@ -69,8 +72,7 @@ def make_loop(
         "    return result\n"
     )
     exec(compile(source, "<rlperf loop>", "exec"), scope)
-    loop: Callable[[int], Any] = scope["loop"]
-    return loop
+    return cast(Callable[[int], Any], scope["loop"])
 
 
 def _bare_loop(n: int) -> None:
@@ -102,8 +104,8 @@ class Measured(Protocol):
         """Whether what the loop itself cost is to be subtracted."""
         ...
 
-    def facts(self) -> Mapping[str, Any]:
-        """What the controller must know about the slices, besides their times."""
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        """Return the measurement with what else there is to know about its slices."""
         ...
 
     def once(self) -> Any: ...
@@ -120,7 +122,7 @@ class Calls:
         self,
         func: Callable[..., Any],
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Mapping[str, object] | None = None,
         setup: Callable[[], Any] | None = None,
     ) -> None:
         self._func = func
@@ -137,8 +139,10 @@ class Calls:
     def loop_counts(self) -> bool:
         return not self.has_setup
 
-    def facts(self) -> Mapping[str, Any]:
-        return self.settle.facts()
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        block = measurement.block
+        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
+        return replace(measurement, block=replace(block, device=device))
 
     def warm(self, calls: int) -> None:
         """An untimed slice."""
@@ -184,11 +188,11 @@ class Calls:
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
-Arguments = tuple[Sequence[Any], Mapping[str, Any]]
+Arguments = tuple[Sequence[Any], Mapping[str, object]]
 
 
 class WallClock:
-    """For rounds that nobody judges."""
+    """A clock for rounds that nobody judges."""
 
     def start(self) -> None:
         self._begun = time.perf_counter_ns()
@@ -209,7 +213,7 @@ class Rounds:
         self,
         func: Callable[..., Any],
         args: Sequence[Any] = (),
-        kwargs: Mapping[str, Any] | None = None,
+        kwargs: Mapping[str, object] | None = None,
         *,
         setup: Callable[[], Arguments] | None = None,
         teardown: Callable[..., Any] | None = None,
@@ -237,8 +241,10 @@ class Rounds:
     def loop_counts(self) -> bool:
         return not self.has_setup
 
-    def facts(self) -> Mapping[str, Any]:
-        return self.settle.facts()
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        block = measurement.block
+        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
+        return replace(measurement, block=replace(block, device=device))
 
     def once(self) -> Any:
         """One round that is not judged."""
@@ -308,6 +314,6 @@ class Rounds:
     def _arguments(self) -> Arguments:
         return self._fixed if self._setup is None else self._setup()
 
-    def _tear_down(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+    def _tear_down(self, args: Sequence[Any], kwargs: Mapping[str, object]) -> None:
         if self._teardown is not None:
             self._teardown(*args, **kwargs)

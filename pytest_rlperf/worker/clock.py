@@ -1,4 +1,8 @@
-"""The clock of a slice: wall time, CPU time, and time spent waiting for a core."""
+"""Clocks of a slice: wall time, CPU time, and time spent waiting for a core.
+
+`SystemClock` times one process, `JobClock` a test that keeps several busy, and `PhaseClock` wraps
+either and sums up the named phases of what it times.
+"""
 
 import os
 import threading
@@ -15,7 +19,7 @@ SCHEDSTAT = "/proc/thread-self/schedstat"
 
 
 class Elapsed(NamedTuple):
-    """What one slice took."""
+    """The times of one slice."""
 
     wall_ns: int
     cpu_ns: int
@@ -39,7 +43,7 @@ def wall_time(elapsed: Elapsed) -> int:
 
 
 def summed(parts: Iterable[Elapsed]) -> Elapsed:
-    """Of at least one part."""
+    """Return the sum of at least one part."""
     return Elapsed(*map(sum, zip(*parts, strict=True)))
 
 
@@ -78,7 +82,7 @@ class SystemClock:
         return int(os.pread(self._fd, 64, 0).split()[1])
 
     def _wall_and_delay(self) -> tuple[int, int]:
-        """Both at one moment: every system call may end in a wait for the core, and a wait
+        """Read both at one moment: every system call may end in a wait for the core, and a wait
         between two readings would be counted on one side only.
         """
         if self._fd is None:
@@ -109,14 +113,13 @@ class SystemClock:
         return Elapsed(wall, cpu, max(0, wall - cpu) if computes else 0)
 
 
-# The clock of a test that keeps several processes busy.
-
+# -- jobs of several processes -------------------------------------------------------------------
 
 Times = tuple[int, int]  # on a core, and waiting for one (ns)
 
 
 class JobClock:
-    """Wall time less what waiting for a core cost the process that finished last.
+    """Times wall time less what waiting for a core cost the process that finished last.
 
     Process k computes for c_k and waits for d_k, so the job ends after max(c_k + d_k); alone on
     its cores it would end after max(c_k). Exact where the processes work side by side and meet
@@ -149,26 +152,25 @@ def job_elapsed(own: Elapsed, children: Sequence[Times]) -> Elapsed:
     return Elapsed(own.wall_ns, sum(cpu for cpu, _ in everyone), disturbed - undisturbed)
 
 
-# A clock that also sums up the phases of what it times.
-#
-# The clock is what all kinds of calls start and stop around the measured function and nothing
-# else. What noting the phases costs is known, and left out of the time: only one of the two sides
-# may have any.
-
+# -- phases --------------------------------------------------------------------------------------
 
 COST_PHASES = 2_000
 COST_ROUNDS = 5
 INSIDE = 0.5
-"""Of what a phase costs, about this share lies between the two readings of its own time."""
+"""About this share of what a phase costs lies between the two readings of its own time."""
 
 
 class PhaseClock:
-    """Times as its inner clock does, without the cost of phases."""
+    """Times as its inner clock does, without the cost of phases, and sums the phases up.
+
+    The clock is what all kinds of calls start and stop around the measured function and nothing
+    else. What noting the phases costs is known, and left out of the time: only one of the two sides
+    may have any.
+    """
 
     def __init__(self, clock: Clock, read_ns: Callable[[], int]) -> None:
-        """`read_ns` tells the time of a phase's ends."""
         self._clock = clock
-        self._read_ns = read_ns
+        self._read_ns = read_ns  # tells the time of a phase's ends
         self._ends: list[End] = []  # noted in the current slice
         self._at_ns: list[int] = []
         self._spent_ns: dict[str, float] = {}
@@ -177,7 +179,7 @@ class PhaseClock:
 
     @property
     def shares(self) -> Mapping[str, float]:
-        """Of all that was timed so far; what an inner phase takes is not the outer one's."""
+        """Shares of all that was timed so far; what an inner phase takes is not the outer one's."""
         whole = max(1.0, self._own_ns)
         return {name: min(1.0, ns / whole) for name, ns in self._spent_ns.items()}
 
@@ -199,20 +201,21 @@ class PhaseClock:
         cost = min(round(entered * self._cost()), elapsed.own_ns - 1, elapsed.cpu_ns)
         return elapsed._replace(wall_ns=elapsed.wall_ns - cost, cpu_ns=elapsed.cpu_ns - cost)
 
-    def _add(self, found: Mapping[str, tuple[int, int]], cost_ns: float) -> None:
-        for name, (ns, entered) in found.items():
+    def _add(self, phases: Mapping[str, tuple[int, int]], cost_ns: float) -> None:
+        for name, (ns, entered) in phases.items():
             own_ns = max(0.0, ns - INSIDE * cost_ns * entered)
             self._spent_ns[name] = self._spent_ns.get(name, 0.0) + own_ns
 
     def _cost(self) -> float:
-        """Of one phase: the least of a few tries, since noise only adds."""
+        """Return what noting one phase costs: the least of a few tries, since noise only adds."""
         if self._cost_ns is None:
-            tries = [self._cost_once() for _ in range(COST_ROUNDS)]
-            self._cost_ns = min(tries)
+            self._cost_ns = min(self._cost_once() for _ in range(COST_ROUNDS))
         return self._cost_ns
 
     def _cost_once(self) -> float:
-        """Not by the clock: those of ranks start together, and not all of them have phases."""
+        """Measure the cost without the clock: those of ranks start together, and not all of them
+        have phases.
+        """
         listen(_noting([], [], self._read_ns))
         begun = self._read_ns()
         for _ in repeat(None, COST_PHASES):
@@ -224,7 +227,9 @@ class PhaseClock:
 
 
 def _noting(ends: list[End], at_ns: list[int], read_ns: Callable[[], int]) -> Note:
-    """Phases of other threads overlap with those of this one, which alone is timed."""
+    """Return what notes the ends of phases in this thread, which alone is timed: those of other
+    threads overlap with them.
+    """
     add_end, add_time = ends.append, at_ns.append
     current, this = threading.get_ident, threading.get_ident()
 
@@ -237,19 +242,19 @@ def _noting(ends: list[End], at_ns: list[int], read_ns: Callable[[], int]) -> No
 
 
 def spent(ends: Sequence[End], at_ns: Sequence[int]) -> dict[str, tuple[int, int]]:
-    """Time of each phase, without those inside it, and how often it was entered."""
-    found: dict[str, tuple[int, int]] = {}
+    """Return the time of each phase, without those inside it, and how often it was entered."""
+    phases: dict[str, tuple[int, int]] = {}
     inside: list[str] = []
     last_ns = 0
     for (name, begins), now_ns in zip(ends, at_ns, strict=True):
         if inside:
-            ns, entered = found[inside[-1]]
-            found[inside[-1]] = ns + now_ns - last_ns, entered
+            ns, entered = phases[inside[-1]]
+            phases[inside[-1]] = ns + now_ns - last_ns, entered
         if begins:
             _refuse_inside_itself(name, inside)
             inside.append(name)
-            ns, entered = found.get(name, (0, 0))
-            found[name] = ns, entered + 1
+            ns, entered = phases.get(name, (0, 0))
+            phases[name] = ns, entered + 1
         else:
             _refuse_crossing(name, inside)
             inside.pop()
@@ -259,7 +264,7 @@ def spent(ends: Sequence[End], at_ns: Sequence[int]) -> dict[str, tuple[int, int
             f"the phase {inside[-1]!r} was never closed; write with rlperf.phase({inside[-1]!r}): "
             "and indent what belongs to it."
         )
-    return found
+    return phases
 
 
 def _refuse_inside_itself(name: str, inside: Sequence[str]) -> None:

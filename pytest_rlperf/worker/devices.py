@@ -1,4 +1,4 @@
-"""Devices that go on working after a call has returned: whom to wait for at the end of a slice.
+"""Devices that go on working after a call has returned: which to wait for at the end of a slice.
 
 torch on an accelerator, and JAX everywhere, hand back arrays that are still being computed. A slice
 that ended there would have timed the orders and not the work. Neither is imported here: a test
@@ -6,23 +6,25 @@ whose result is one of their arrays has done that.
 """
 
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from itertools import islice
 from typing import Any
 
+from pytest_rlperf.model.block import DeviceFacts
+
 HOST = "cpu"
 MOST_LEAVES = 1_000
-"""Looked at in a result: whoever returns a long list of numbers does not wait for all of them."""
+"""Objects looked at in a result: whoever returns a long list of numbers does not wait for all."""
 DEEPEST = 8
-"""Containers within each other, one of which might hold itself."""
+"""Containers looked at within each other, one of which might hold itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class Device:
-    """Where the arrays of a result are computed."""
+    """A device that computes the arrays of a result."""
 
     name: str
     settle: Callable[[Any], object]  # of a result: returns when all that was ordered is done
@@ -31,9 +33,9 @@ class Device:
 
 
 class Settling:
-    """To be called with the result of each slice, within the timed part.
+    """Waits for the result of each slice, within the timed part.
 
-    The first one tells what there is to wait for: later ones cost no look.
+    The first result tells what there is to wait for: later ones cost no look.
     """
 
     def __init__(self) -> None:
@@ -46,29 +48,34 @@ class Settling:
         if self.device is not None:
             self.device.settle(result)
 
-    def seen(self) -> dict[str, bool]:
-        """What a plan is chosen by (see `model.Scouted`)."""
-        device = self.device
-        return {
-            "hosted": device is not None and device.on_host,
-            "accelerated": device is not None and not device.on_host,
-        }
+    @property
+    def hosted(self) -> bool:
+        """Whether other threads of this process compute the result."""
+        return self.device is not None and self.device.on_host
 
-    def facts(self) -> dict[str, Any]:
-        """What the controller is told; nothing of a test that computes where it is called."""
+    @property
+    def accelerated(self) -> bool:
+        """Whether something besides the cores computes the result."""
+        return self.device is not None and not self.device.on_host
+
+    def used(self, cpu_ns: Sequence[int], wall_ns: Sequence[int], cores: int) -> DeviceFacts | None:
+        """Return how busy the device was in the slices; None: the test computes where it is
+        called. Of the host, CPU time tells how busy the cores were.
+        """
         if self.device is None:
-            return {}
-        name, on_host = self.device.name, self.device.on_host
-        told = self.device.utilisation()
-        return {"device": {"name": name, "on_host": on_host, "utilisation": told}}
+            return None
+        if not self.device.on_host:
+            return DeviceFacts(self.device.name, self.device.utilisation())
+        busy = sum(cpu_ns) / (cores * max(1, sum(wall_ns)))
+        return DeviceFacts(self.device.name, min(1.0, busy))
 
 
 def device_of(result: Any) -> Device | None:
-    """None: whatever it is, it is there."""
-    return _of_jax(result) or _of_torch(result)
+    """Return the device that computes a result; None: whatever it is, it is there."""
+    return _jax_device(result) or _torch_device(result)
 
 
-def _of_jax(result: Any) -> Device | None:
+def _jax_device(result: Any) -> Device | None:
     jax: Any = sys.modules.get("jax")
     kind: Any = getattr(jax, "Array", None)
     if not isinstance(kind, type):  # half imported, or somebody's stand-in
@@ -93,7 +100,7 @@ def _of_jax(result: Any) -> Device | None:
     )
 
 
-def _of_torch(result: Any) -> Device | None:
+def _torch_device(result: Any) -> Device | None:
     torch: Any = sys.modules.get("torch")
     kind: Any = getattr(torch, "Tensor", None)
     if not isinstance(kind, type):
@@ -130,7 +137,7 @@ def _unknown() -> None:
 
 
 def _cuda_utilisation(torch: Any, device: Any) -> float | None:
-    """As the driver tells it, which torch asks by a package that need not be there."""
+    """Return what the driver says, which torch asks by a package that need not be there."""
     with suppress(Exception):
         return float(torch.cuda.utilization(device)) / 100.0
     return None

@@ -1,34 +1,51 @@
-"""Disturbs a core on purpose, so that a save sees how a test and the kernels bear it.
+"""Processes that disturb a core on purpose while a block runs: a metronome, and busy neighbours.
 
-What slows a test down on a shared machine is a busy neighbour, and kernels of another kind bear it
-differently. On a quiet machine nothing would tell which kernel goes with a test. Run by path, as a
-process of its own, until its parent ends it.
+Run by path, as a process of its own, until its parent ends it.
+
+The *metronome* wakes a core two thousand times a second, so that it changes between the two sides
+as often. Left to itself the kernel lets each of two busy processes run for a tick or more (4 ms and
+up), which is as long as the disturbances that are to hit both sides alike. A third process that
+wakes and sleeps again makes the kernel choose anew each time, and it chooses the one that ran less.
+Measured under load on two cores with calls of 10 ms: the spread between blocks fell from 2.2 to
+1.6 %.
+
+A *neighbour* computes or copies, so that a save sees how a test and the kernels bear it. What slows
+a test down on a shared machine is a busy neighbour, and kernels of another kind bear it
+differently. On a quiet machine nothing would tell which kernel goes with a test.
 """
 
 import os
 import sys
+import time
 from collections.abc import Callable
 
-COMPUTE, STREAM = "compute", "stream"
+METRONOME, COMPUTE, STREAM = "metronome", "compute", "stream"
 SHAKES = (None, COMPUTE, STREAM)
+PERIOD_S = 0.0005
+CHECK_EVERY = 1000
 PIECE_BYTES = 4 << 20
 PIECES = 16
 ROUNDS = 20_000
 
 
 def shake_of(index: int, cores: int) -> str | None:
-    """Of three blocks in a row one is left alone and two are disturbed, each in another way; in the
-    long run every core meets all three.
+    """Return the neighbour of a block: of three blocks in a row one is left alone and two are
+    disturbed, each in another way; in the long run every core meets all three.
     """
     turn = index // cores if cores % len(SHAKES) == 0 else 0  # or they would go in step
     return SHAKES[(index + turn) % len(SHAKES)]
 
 
-def shake(kind: str, parent: int) -> None:
-    """Until `parent` is gone, however soon that is."""
-    work = stream() if kind == STREAM else compute
+def disturb(kind: str, parent: int) -> None:
+    """Disturb this core until `parent` is gone, however soon that is."""
+    work = stream() if kind == STREAM else {METRONOME: beat, COMPUTE: compute}[kind]
     while os.getppid() == parent:
         work()
+
+
+def beat() -> None:
+    for _ in range(CHECK_EVERY):
+        time.sleep(PERIOD_S)
 
 
 def compute() -> None:
@@ -49,4 +66,4 @@ def stream() -> Callable[[], None]:
 
 
 if __name__ == "__main__":
-    shake(sys.argv[1], int(sys.argv[2]))
+    disturb(sys.argv[1], int(sys.argv[2]))

@@ -22,7 +22,7 @@ NEED_NUMPY = frozenset({BLAS, CHAIN, GATHER})
 NAMES = frozenset({INTERPRETER, COMPILED, STRIDE}) | NEED_NUMPY
 
 PIECE_CALLS = {INTERPRETER: 12, COMPILED: 4, STRIDE: 4, BLAS: 9, CHAIN: 7, GATHER: 3}
-"""Of a kernel, one after the other, until the next one has its turn: about a third of a
+"""Calls of a kernel, one after the other, until the next one has its turn: about a third of a
 millisecond on the machine they were made on. As little to be changed as the kernels.
 """
 
@@ -48,7 +48,7 @@ EXPONENT = (1 << 96) + 12345
 
 
 def make_kernels() -> dict[str, Kernel]:
-    """Fresh kernels with their own data, about 50 µs a call each."""
+    """Make fresh kernels with their own data, about 50 µs a call each."""
     kernels = {INTERPRETER: make_interpreter(), COMPILED: exponentiate, STRIDE: make_stride()}
     with suppress(ImportError):
         kernels |= {BLAS: make_blas(), CHAIN: make_chain(), GATHER: make_gather()}
@@ -70,8 +70,8 @@ class _Walk:
 
 
 def make_interpreter() -> Kernel:
-    """Calls, attributes, small integers, a list and a dictionary, but no allocation: now and then
-    that is slow for as long as a process lives (see docs/measuring.md).
+    """Make a kernel of calls, attributes, small integers, a list and a dictionary, but of no
+    allocation: now and then that is slow for as long as a process lives (see docs/measuring.md).
     """
     walk = _Walk()
     counts = dict.fromkeys(range(STATES), 0)
@@ -86,12 +86,12 @@ def make_interpreter() -> Kernel:
 
 
 def exponentiate() -> int:
-    """Integer arithmetic in compiled code that stays in the first cache."""
+    """Do integer arithmetic in compiled code that stays in the first cache."""
     return pow(3, EXPONENT, MODULUS)
 
 
 def make_stride() -> Kernel:
-    """Reads single bytes, each from another page, in compiled code.
+    """Make a kernel that reads single bytes, each from another page, in compiled code.
 
     Filled, not zeroed: untouched pages would all be one page in the cache.
     """
@@ -105,7 +105,9 @@ def make_stride() -> Kernel:
 
 
 def make_gather() -> Kernel:
-    """Reads single numbers in scattered order; large arrays of numpy lie in large pages."""
+    """Make a kernel that reads single numbers in scattered order; large arrays of numpy lie in
+    large pages.
+    """
     import numpy as np
 
     length = MEMORY_BYTES // 8
@@ -122,8 +124,8 @@ def make_gather() -> Kernel:
 
 
 def make_chain() -> Kernel:
-    """Every sum waits for the one before it: what other kernels lose to a neighbour on the same
-    core, code that waits for itself does not.
+    """Make a kernel in which every sum waits for the one before it: what other kernels lose to a
+    neighbour on the same core, code that waits for itself does not.
     """
     import numpy as np
 
@@ -138,6 +140,7 @@ def make_chain() -> Kernel:
 
 
 def make_blas() -> Kernel:
+    """Make a kernel that multiplies matrices by the library that numpy was built with."""
     import numpy as np
 
     left = np.linspace(0.0, 1.0, MATRIX * MATRIX).reshape(MATRIX, MATRIX)

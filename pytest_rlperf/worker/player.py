@@ -10,13 +10,14 @@ from typing import Any
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.machine.host import involuntary_switches, pin_job
 from pytest_rlperf.memory.probe import probe
+from pytest_rlperf.model.block import SideBlock
 from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.phases import listen
 from pytest_rlperf.profile.clock import ProfilingClock, reader_of
 from pytest_rlperf.prove.slowed_clock import RealTime, SlowedClock, Spender
-from pytest_rlperf.wire import Assignment, Channel
+from pytest_rlperf.wire import Channel, Go, Measurement, Order, Ready, ScoutReport
 from pytest_rlperf.worker import scout
 from pytest_rlperf.worker.boot import BEFORE_TEST, scatter, stir
 from pytest_rlperf.worker.calls import Calls, Measured, Rounds, Work, counts, loop_overhead_ns
@@ -69,7 +70,7 @@ class Player:
         self._baton = baton
         self._slowdown = slowdown
         self._importer = importer
-        self._assignment: Assignment | None = None
+        self._order: Order | None = None
         self._begun = 0.0
         self._played = self._abandoned = False
         self._advice: str | None = None
@@ -88,24 +89,24 @@ class Player:
     @property
     def probes(self) -> bool:
         """Whether memory is looked at in this test, and time is not."""
-        return self._assignment is not None and self._assignment.probe is not None
+        return self._order is not None and self._order.probe is not None
 
     @property
     def advice(self) -> str | None:
-        """What to do where the measured function raised."""
+        """Return what to do where the measured function raised."""
         return self._advice
 
-    def begin(self, assignment: Assignment) -> None:
+    def begin(self, order: Order) -> None:
         listen(None)  # a function that raised in a slice has left it on
-        self._assignment = assignment
+        self._order = order
         self._begun = time.monotonic()
         self._played = self._abandoned = False
         self._advice = None
 
-    def play_kernels(self, assignment: Assignment, plan: Plan, kernels: Measured) -> None:
-        """The reference side of a block."""
-        self.begin(assignment)
-        self._play_block(assignment, plan.without_starts, kernels, None, None)
+    def play_kernels(self, order: Order, plan: Plan, kernels: Measured) -> None:
+        """Play the reference side of a block."""
+        self.begin(order)
+        self._play_block(order, plan.without_starts, kernels, None, None)
 
     def play(
         self,
@@ -114,7 +115,7 @@ class Player:
         steps: int | None,
         advice: str | None = MANY_CALLS,
     ) -> Any:
-        if self._assignment is None:
+        if self._order is None:
             raise FixtureError(
                 "rlperf was called outside of a test; call it in the test body, not in a fixture "
                 "of a wider scope."
@@ -125,38 +126,36 @@ class Player:
             )
         self._played = True
         try:
-            if self._assignment.probe is not None:
-                return self._probe(self._assignment.probe, calls)
-            return self._play(self._assignment, calls, work, steps)
+            if self._order.probe is not None:
+                return self._probe(self._order.probe, calls)
+            return self._play(self._order, calls, work, steps)
         except RlperfError:
             raise
         except Exception:
             self._advice = advice
             raise
 
-    def _probe(self, order: Probe, calls: Calls | Rounds) -> Any:
-        facts, result = probe(order, calls)
-        self._say("probed", **facts)
+    def _probe(self, wanted: Probe, calls: Calls | Rounds) -> Any:
+        report, result = probe(wanted, calls)
+        self._channel.send(report)
         return result
 
-    def _play(
-        self, assignment: Assignment, calls: Calls | Rounds, work: Work, steps: int | None
-    ) -> Any:
-        if assignment.plan is not None:
-            return self._play_block(assignment, assignment.plan, calls, work, steps)
+    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> Any:
+        if order.plan is not None:
+            return self._play_block(order, order.plan, calls, work, steps)
         seen, result = scout.scout(calls, self._with_phases(self._clock))
-        self._say("scouted", **seen, work=counts(work, result), steps=steps)
+        self._channel.send(ScoutReport(seen, counts(work, result), steps))
         return result
 
     def _play_block(
-        self, assignment: Assignment, plan: Plan, calls: Measured, work: Work, steps: int | None
+        self, order: Order, plan: Plan, calls: Measured, work: Work, steps: int | None
     ) -> Any:
-        rng = random.Random(f"{assignment.seed}/{self._side}/{assignment.nodeid}")
+        rng = random.Random(f"{order.seed}/{self._side}/{order.nodeid}")
         alive = scatter(rng, BEFORE_TEST)
-        starts_ns = self._starts(assignment, plan, calls)
+        starts_ns = self._starts(order, plan, calls)
         for _ in range(plan.warmup - plan.first_call):
             calls.once()
-        phases = self._with_phases(self._clock_of(assignment, plan, calls))
+        phases = self._with_phases(self._clock_of(order, plan, calls))
         clock: Clock = phases
         overhead_ns = self._loop_overhead(plan) if calls.loop_counts else 0.0
         if self._slowdown:
@@ -171,33 +170,32 @@ class Player:
         profiling = ProfilingClock(clock, plan, self._reader()) if plan.profile else None
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
-        self._baton.reset(BATON_SHARE * assignment.deadline_s - (time.monotonic() - self._begun))
-        self._say("ready")
-        if self._channel.receive()["do"] != "go":
+        self._baton.reset(BATON_SHARE * order.deadline_s - (time.monotonic() - self._begun))
+        self._channel.send(Ready())
+        if not isinstance(self._channel.receive(), Go):
             return calls.once()  # the partner cannot run this test, but its body goes on
         watched = profiling or clock
-        slices, result, switches = self._slices(assignment, plan, calls, watched, rng)
+        slices, result, switches = self._slices(order, plan, calls, watched, rng)
         del alive
-        self._say(
-            "measured",
-            own_ns=[own_ns(s, plan, overhead_ns) for s in slices],
-            wall_ns=[s.wall_ns for s in slices],
-            cpu_ns=[s.cpu_ns for s in slices],
-            preempted=switches,
-            **calls.facts(),
-            **({} if profiling is None else {"profile": profiling.facts()}),
-            **({"phases": phases.shares} if phases.shares else {}),
-            **({"starts_ns": starts_ns} if starts_ns else {}),
+        block = SideBlock(
+            own_ns=tuple(own_ns(s, plan, overhead_ns) for s in slices),
+            wall_ns=tuple(s.wall_ns for s in slices),
+            cpu_ns=tuple(s.cpu_ns for s in slices),
+            calls=plan.calls,
             work=counts(work, result),
-            steps=steps,
+            preempted=switches,
+            starts_ns=starts_ns,
+            phases=phases.shares,
         )
+        profile = None if profiling is None else profiling.profile()
+        self._channel.send(calls.add_facts(Measurement(block, steps, profile=profile), plan))
         return result
 
-    def _starts(self, assignment: Assignment, plan: Plan, calls: Measured) -> dict[str, float]:
-        """What a fresh process does once."""
-        found: dict[str, float] = {}
+    def _starts(self, order: Order, plan: Plan, calls: Measured) -> dict[str, float]:
+        """Return the time of what a fresh process does once, by metric."""
+        starts_ns: dict[str, float] = {}
         if plan.imports and self._importer is not None:
-            found[IMPORT_TIME] = self._importer(plan.imports, BATON_SHARE * assignment.deadline_s)
+            starts_ns[IMPORT_TIME] = self._importer(plan.imports, BATON_SHARE * order.deadline_s)
         if plan.first_call and plan.exact:
             raise FixtureError(
                 "first_call times a call of its own, and benchmark.pedantic allows no other than "
@@ -205,8 +203,8 @@ class Player:
             )
         if plan.first_call:
             elapsed, _ = calls.timed(1, self._clock)
-            found[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
-        return found
+            starts_ns[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
+        return starts_ns
 
     def _with_phases(self, clock: Clock) -> PhaseClock:
         return PhaseClock(clock, self._reader())
@@ -216,18 +214,18 @@ class Player:
             self._read_ns = reader_of(self._clock)
         return self._read_ns
 
-    def _clock_of(self, assignment: Assignment, plan: Plan, calls: Measured) -> Clock:
+    def _clock_of(self, order: Order, plan: Plan, calls: Measured) -> Clock:
         if not isinstance(self._clock, SystemClock):
             return self._clock
         if plan.mode is Mode.LIVE:
-            return JobClock(pin_job(assignment.cores, calls.once))
+            return JobClock(pin_job(order.cores, calls.once))
         # Chosen for calls that compute; others have the rest of the wall time.
         self._clock.cpu_bound = plan.mode is Mode.CONCURRENT or plan.hosted
         self._clock.hosted = plan.hosted
         return self._clock
 
     def _slices(
-        self, assignment: Assignment, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
+        self, order: Order, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
         slices: list[Elapsed] = []
         result = alive = None
@@ -253,12 +251,12 @@ class Player:
                 for _ in range(plan.pairs):
                     run_slice()
             elif plan.abreast:
-                run_abreast(self._side, plan.pairs, assignment.seed, self._baton, run_slice, go_on)
+                run_abreast(self._side, plan.pairs, order.seed, self._baton, run_slice, go_on)
             elif plan.mode is Mode.CONCURRENT:
-                run_together(self._side, plan.pairs, assignment.seed, self._baton, run_slice)
+                run_together(self._side, plan.pairs, order.seed, self._baton, run_slice)
             else:
-                order = order_of_turns(plan.pairs, assignment.seed)
-                take_turns(self._side, order, self._baton, run_slice)
+                turns = order_of_turns(plan.pairs, order.seed)
+                take_turns(self._side, turns, self._baton, run_slice)
         except PartnerGone as error:
             gone = error
         except BaseException:
@@ -278,10 +276,6 @@ class Player:
         if self._overhead_ns is None:
             self._overhead_ns = loop_overhead_ns(self._clock)
         return self._overhead_ns
-
-    def _say(self, event: str, **facts: Any) -> None:
-        assert self._assignment is not None
-        self._channel.send({"event": event, "nodeid": self._assignment.nodeid, **facts})
 
 
 def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:

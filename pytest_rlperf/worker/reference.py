@@ -5,13 +5,22 @@ import random
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from itertools import repeat
-from typing import Any
 
 from pytest_rlperf.errors import PartnerGone
 from pytest_rlperf.machine.host import core_of_rank, pin
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.wire import Assignment, Channel, ChannelClosed, Job
+from pytest_rlperf.wire import (
+    Channel,
+    ChannelClosed,
+    Collected,
+    Finished,
+    Job,
+    KernelSpeeds,
+    Measurement,
+    Order,
+)
 from pytest_rlperf.worker.clock import Clock, Elapsed, SystemClock, summed
 from pytest_rlperf.worker.kernels import Kernel, make_kernels
 from pytest_rlperf.worker.player import Player
@@ -49,8 +58,9 @@ class KernelSlices:
         self._rng = rng
         self._call_ns: dict[str, list[float]] = {name: [] for name in self._calls}
 
-    def facts(self) -> Mapping[str, Any]:
-        return {"kernel_ns": self._call_ns}
+    def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
+        call_ns = {name: tuple(times) for name, times in self._call_ns.items()}
+        return replace(measurement, kernel_ns=call_ns)
 
     def once(self) -> None:
         for name in self._calls:
@@ -101,50 +111,35 @@ class ReferenceWorker:
     def work(self) -> int:
         gc.collect()
         gc.freeze()
-        self._say("collected", nodeids=list(self._nodeids), at=time.monotonic())
+        self._channel.send(Collected(self._nodeids, time.monotonic()))
         try:
-            while (order := self._channel.receive())["do"] == "run":
+            while isinstance(order := self._channel.receive(), Order):
                 self._run(order)
         except ChannelClosed:
             return 3  # the controller is gone, and with it the reason to go on
         return 0
 
-    def _run(self, order: Mapping[str, Any]) -> None:
-        cores = tuple(order["cores"])
-        pin(cores if self._rank is None else core_of_rank(cores, self._rank))
-        nodeid = order["nodeid"]
-        if order["plan"] is None:
-            self._say("scouted", nodeid=nodeid, unit_ns=self._unit_ns())
+    def _run(self, order: Order) -> None:
+        pin(order.cores if self._rank is None else core_of_rank(order.cores, self._rank))
+        if order.plan is None:
+            self._channel.send(KernelSpeeds(self._unit_ns()))
         else:
-            self._play(nodeid, Plan.from_dict(order["plan"]), order, cores)
-        self._say(
-            "ended",
-            nodeid=nodeid,
-            played=True,
-            abandoned=self._player.abandoned,
-            imported={},
-            foreign=None,
-        )
+            self._play(order, order.plan)
+        self._channel.send(Finished(played=True, abandoned=self._player.abandoned))
 
-    def _play(
-        self, nodeid: str, plan: Plan, order: Mapping[str, Any], cores: tuple[int, ...]
-    ) -> None:
-        assignment = Assignment(nodeid, plan, order["seed"], order["deadline_s"], cores)
+    def _play(self, order: Order, plan: Plan) -> None:
         with suppress(PartnerGone):  # the test's own trouble, which its own worker reports
-            rng = random.Random(f"{order['seed']}/kernels")
+            rng = random.Random(f"{order.seed}/kernels")
             slices = KernelSlices(self._kernels, plan, rng, over=self._baton.waiting)
-            self._player.play_kernels(assignment, plan, slices)
+            self._player.play_kernels(order, plan, slices)
 
     def _unit_ns(self) -> dict[str, float]:
-        """What one call of each kernel takes."""
-        found = {}
+        """Return what one call of each kernel takes."""
+        unit_ns = {}
         for name, kernel in self._kernels.items():
             kernel()
             self._clock.start()
             for _ in repeat(None, SCOUT_CALLS):
                 kernel()
-            found[name] = self._clock.stop().own_ns / SCOUT_CALLS
-        return found
-
-    def _say(self, event: str, **facts: Any) -> None:
-        self._channel.send({"event": event, **facts})
+            unit_ns[name] = self._clock.stop().own_ns / SCOUT_CALLS
+        return unit_ns

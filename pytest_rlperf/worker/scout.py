@@ -1,19 +1,20 @@
 """The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import psutil
 
 from pytest_rlperf.machine.host import ended_children_cpu, threads_delay_ns
-from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX
+from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Scouted
 from pytest_rlperf.worker.calls import Calls, Rounds
 from pytest_rlperf.worker.clock import Clock, Elapsed
 
 ENOUGH_NS = 10_000_000
 ENOUGH_SETUP_NS = 50_000_000
 TRIES = 3
-"""The quickest of so many looks counts: of a single one, a neighbour's burst may be the better
+"""The quickest of this many looks counts: of a single one, a neighbour's burst may be the better
 part, and a test that is taken for a longer one gets too few calls a block."""
 ONE_TRY_NS = 100_000_000
 """A look this long has met its neighbours' good and bad moments alike."""
@@ -28,25 +29,30 @@ BUSY_SHARE = 0.2
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
-def scout(calls: Calls | Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
-    """Make some calls, and return what a plan is chosen by (see `model.Scouted`)."""
+def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
+    """Make some calls; return what a plan is chosen by, and what the last call returned."""
     before = _children_cpu()
     begun = time.perf_counter()
     if isinstance(calls, Rounds):
         seen, result = _look_at_rounds(calls, clock)
     else:
         seen, result = _look(calls, clock, begun)
-    device = calls.settle.seen()
-    if device["hosted"] and isinstance(calls, Calls):
-        seen["cpu_share"] = _wanted_share(calls)
+    if calls.settle.hosted and isinstance(calls, Calls):
+        seen = replace(seen, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
-    busy = {"processes": 1 + _busy(before, _children_cpu(), seconds)}
-    state = {"has_setup": calls.has_setup, "setup_ns": calls.setup_ns}
-    return seen | busy | state | device, result
+    seen = replace(
+        seen,
+        processes=1 + _busy(before, _children_cpu(), seconds),
+        has_setup=calls.has_setup,
+        setup_ns=calls.setup_ns,
+        hosted=calls.settle.hosted,
+        accelerated=calls.settle.accelerated,
+    )
+    return seen, result
 
 
-def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], Any]:
-    """Call until 10 ms are full."""
+def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
+    """Look at a function by calling it until 10 ms are full."""
     elapsed, result = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
@@ -64,13 +70,13 @@ def _look(calls: Calls, clock: Clock, begun: float) -> tuple[dict[str, float], A
     if _children_cpu():
         while time.perf_counter() - begun < CHILD_WATCH_S:
             calls.once()
-    return _times(first_ns, elapsed, number, rounds=0, iterations=1, warmup=0), result
+    return _times(first_ns, elapsed, number), result
 
 
 def _quickest(
     calls: Calls, number: int, clock: Clock, elapsed: Elapsed, result: Any
 ) -> tuple[Elapsed, Any]:
-    """Of the look that was made and of more like it."""
+    """Repeat the look that was made, and return the quickest."""
     for _ in range(TRIES - 1):
         if elapsed.own_ns >= ONE_TRY_NS:
             break
@@ -79,8 +85,8 @@ def _quickest(
     return elapsed, result
 
 
-def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[dict[str, float], Any]:
-    """Make all of them: the test goes on as it does in every block."""
+def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[Scouted, Any]:
+    """Make all rounds: the test goes on as it does in every block."""
     for _ in range(rounds.warmup):
         rounds.once()
     number = rounds.iterations
@@ -89,22 +95,27 @@ def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[dict[str, float], Any
     if rounds.rounds > 1:
         number = (rounds.rounds - 1) * rounds.iterations
         elapsed, result = rounds.timed(number, clock)
-    counted = {"rounds": rounds.rounds, "iterations": rounds.iterations, "warmup": rounds.warmup}
-    return _times(first_ns, elapsed, number, **counted), result
+    seen = replace(
+        _times(first_ns, elapsed, number),
+        rounds=rounds.rounds,
+        iterations=rounds.iterations,
+        warmup=rounds.warmup,
+    )
+    return seen, result
 
 
-def _times(first_ns: int, elapsed: Elapsed, calls: int, **counted: int) -> dict[str, float]:
-    return {
-        "first_ns": float(first_ns),
-        "call_ns": elapsed.own_ns / calls,
-        "cpu_share": min(1.0, elapsed.cpu_ns / elapsed.own_ns),
-        **counted,
-    }
+def _times(first_ns: int, elapsed: Elapsed, calls: int) -> Scouted:
+    return Scouted(
+        call_ns=elapsed.own_ns / calls,
+        first_ns=float(first_ns),
+        cpu_share=min(1.0, elapsed.cpu_ns / elapsed.own_ns),
+        processes=1,
+    )
 
 
 def _wanted_share(calls: Calls) -> float:
-    """Of the time, how much the threads of this process had a core or waited for one: those that
-    compute are not those that the clock is read in."""
+    """Return the share of the time in which threads of this process had a core or waited for one:
+    those that compute are not those that the clock is read in."""
     begun, cpu, delay = time.perf_counter_ns(), time.process_time_ns(), threads_delay_ns()
     while (wall := time.perf_counter_ns() - begun) < ENOUGH_NS:
         calls.once()
@@ -118,12 +129,12 @@ def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> 
 
 
 def _children_cpu() -> dict[int, float]:
-    """CPU seconds of each living descendant; those that ended are one more, numbered 0."""
-    found = {0: ended_children_cpu()}
+    """Return the CPU seconds of each living descendant; those that ended together are number 0."""
+    seconds = {0: ended_children_cpu()}
     for child in psutil.Process().children(recursive=True):
         try:
             times = child.cpu_times()
         except psutil.Error:
             continue
-        found[child.pid] = times.user + times.system
-    return {pid: cpu for pid, cpu in found.items() if pid or cpu}
+        seconds[child.pid] = times.user + times.system
+    return {pid: cpu for pid, cpu in seconds.items() if pid or cpu}

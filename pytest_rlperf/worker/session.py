@@ -1,4 +1,8 @@
-"""What the controller wants of a player."""
+"""A worker process: one side of one block, a pytest session that runs the tests it is told to.
+
+Every module of the measuring code is imported here, from head, before the base tree enters the
+import path: both sides are measured by the same code.
+"""
 
 import faulthandler
 import gc
@@ -8,36 +12,35 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import pytest
 
 from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import pin
-from pytest_rlperf.model.memory import Probe
-from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.trees.imports import explain, foreign_imports, install_tree_finder, tree_modules
-from pytest_rlperf.wire import Assignment, Channel, ChannelClosed, Job
+from pytest_rlperf.wire import (
+    Channel,
+    ChannelClosed,
+    Collected,
+    Finished,
+    Job,
+    Order,
+    Trouble,
+    Uncollected,
+)
 from pytest_rlperf.worker.benchmark_fixture import adopt_benchmark
 from pytest_rlperf.worker.clock import Clock, SystemClock
 from pytest_rlperf.worker.import_time import import_ns
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.turns import Baton
 
-# A worker process: one side of one block, a pytest session that runs the tests it is told to.
-#
-# Every module of the measuring code is imported here, from head, before the base tree enters the
-# import path: both sides are measured by the same code.
-
-
 PLAYER = pytest.StashKey[Player]()
 PR_SET_PDEATHSIG = 1
 """Of prctl(2): the signal this process gets when its parent ends."""
 
 
-def work(data: Mapping[str, Any]) -> int:
-    """Run the session; returns the process's exit status."""
-    job = Job.from_dict(data)
+def work(job: Job) -> int:
+    """Run the session; return the process's exit status."""
     _end_with_the_controller()
     if hasattr(signal, "SIGUSR1"):  # the controller asks for stacks before it kills
         faulthandler.register(signal.SIGUSR1, file=sys.stderr, all_threads=True)
@@ -81,7 +84,8 @@ class WorkerSession:
         self._baton = baton
         self._player: Player | None = None
         self._checked_modules = 0
-        self._imports: dict[str, Any] = {}
+        self._imported: Mapping[str, str] = {}
+        self._foreign: str | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -97,7 +101,7 @@ class WorkerSession:
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
             text = report.longreprtext
-            self._channel.send({"event": "uncollected", "nodeid": report.nodeid, "text": text})
+            self._channel.send(Uncollected(report.nodeid, text))
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
@@ -109,9 +113,10 @@ class WorkerSession:
         # What was imported stays: collecting it again before every test took longer than the test.
         gc.collect()
         gc.freeze()
-        self._channel.send({"event": "collected", "nodeids": list(items), "at": time.monotonic()})
-        while (order := self._channel.receive())["do"] == "run":
-            self._run(items[order["nodeid"]], items.get(order["next"]), order, player)
+        self._channel.send(Collected(tuple(items), time.monotonic()))
+        while isinstance(order := self._channel.receive(), Order):
+            following = None if order.following is None else items.get(order.following)
+            self._run(items[order.nodeid], following, order, player)
         return True
 
     def _make_player(self, clock: Clock) -> Player:
@@ -129,39 +134,25 @@ class WorkerSession:
         self,
         item: pytest.Item,
         following: pytest.Item | None,
-        order: dict[str, Any],
+        order: Order,
         player: Player,
     ) -> None:
-        cores = tuple(order["cores"])
-        self._pin(cores)
-        plan = None if order["plan"] is None else Plan.from_dict(order["plan"])
-        probe = None if order["probe"] is None else Probe.from_dict(order["probe"])
-        assignment = Assignment(item.nodeid, plan, order["seed"], order["deadline_s"], cores, probe)
-        player.begin(assignment)
+        self._pin(order.cores)
+        player.begin(order)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
-        self._channel.send(
-            {
-                "event": "ended",
-                "nodeid": item.nodeid,
-                "played": player.played,
-                "abandoned": player.abandoned,
-                **self._import_facts(),
-            }
-        )
+        self._look_at_imports()
+        self._channel.send(Finished(player.played, player.abandoned, self._imported, self._foreign))
 
-    def _import_facts(self) -> dict[str, Any]:
-        """What came from the tree, and why this side did not measure its own, if it did not.
+    def _look_at_imports(self) -> None:
+        """Note what came from the tree, and why this side did not measure its own, if it did not.
 
-        Looked at again only when something was imported since: it takes as long as a slice.
+        This is done only when something was imported since: it takes as long as a slice.
         """
         if len(sys.modules) != self._checked_modules:
             job, self._checked_modules = self._job, len(sys.modules)
-            found = foreign_imports(job.tree, job.head_tree, job.import_roots, sys.modules)
-            self._imports = {
-                "imported": tree_modules(job.tree, sys.modules),
-                "foreign": explain(found) if found else None,
-            }
-        return self._imports
+            foreign = foreign_imports(job.tree, job.head_tree, job.import_roots, sys.modules)
+            self._imported = tree_modules(job.tree, sys.modules)
+            self._foreign = explain(foreign) if foreign else None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self) -> tuple[str, str, str]:
@@ -171,15 +162,8 @@ class WorkerSession:
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" and self._player is not None:
             sys.stdout.flush()
-            self._channel.send(
-                {
-                    "event": report.outcome,
-                    "nodeid": report.nodeid,
-                    "when": report.when,
-                    "text": _text(report, self._player.advice),
-                    "sections": [list(section) for section in report.sections],
-                }
-            )
+            text = _text(report, self._player.advice)
+            self._channel.send(Trouble(report.outcome, text, tuple(report.sections)))
 
 
 def _text(report: pytest.TestReport, advice: str | None) -> str:

@@ -1,4 +1,4 @@
-"""Who runs when: the two sides of a block pass a baton, without the controller between them.
+"""Turn taking: the two sides of a block pass a baton, without the controller between them.
 
 Both are pinned to one core. The controller may sit on a busy one, and asking it for every turn
 would put its waiting between the two slices of a pair.
@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from pytest_rlperf.errors import PartnerGone
-from pytest_rlperf.worker.metronome import PERIOD_S
+from pytest_rlperf.worker.disturbance import PERIOD_S
 
 TURN = b"t"
 GONE = b"x"
@@ -66,7 +66,7 @@ class Baton:
             raise PartnerGone("the other side stopped in the middle of a test")
 
     def waiting(self) -> bool:
-        """Whether `wait` would return, or raise, at once."""
+        """Tell whether `wait` would return, or raise, at once."""
         if self._sock is None or self.overdue:
             return True
         return bool(select.select([self._sock], [], [], 0)[0])
@@ -78,7 +78,7 @@ class Baton:
 
 
 def order_of_turns(pairs: int, seed: int) -> list[int]:
-    """Side 0 or 1 for each turn: pairs of neighbours, each pair in random order."""
+    """Return side 0 or 1 for each turn: pairs of neighbours, each pair in random order."""
     rng = random.Random(seed)
     order: list[int] = []
     for _ in range(pairs):
@@ -163,10 +163,10 @@ def run_abreast(
 
 
 def _pauses(side: int, seed: int) -> Callable[[], None]:
-    """To be called before each slice: one of the two sides, drawn anew each time, starts up to a
-    beat of the metronome later. The turns could fall into step with those on another core, and then
-    one side alone would always meet its neighbour. Not more than a beat, since for that long the
-    other has the core to itself.
+    """Return what to call before each slice: one of the two sides, drawn anew each time, starts up
+    to a beat of the metronome later. The turns could fall into step with those on another core, and
+    then one side alone would always meet its neighbour. Not more than a beat, since for that long
+    the other has the core to itself.
     """
     rng = random.Random(seed)
 

@@ -6,39 +6,23 @@ import random
 import sys
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_rlperf.machine.host import core_ticks, steal_share
-from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.worker import disturbance, metronome
-from pytest_rlperf.workers.pair import SEED_MAX, Pair, Stage, WorkerKind, start_pair
+from pytest_rlperf.model.plan import Mode
+from pytest_rlperf.wire import Order, WorkerKind
+from pytest_rlperf.worker import disturbance
+from pytest_rlperf.workers.pair import SEED_MAX, Pair, Stage, start_pair
 from pytest_rlperf.workers.process import Process, end_marked
-from pytest_rlperf.workers.side import SideRun, State, Turn
+from pytest_rlperf.workers.side import SideRun, State
 
 GOODBYE_S = 5.0
 """For a session to end in good order, tearing down what its fixtures made."""
 
 
 @dataclass(frozen=True, slots=True)
-class Task:
-    """One test in one block."""
-
-    nodeid: str
-    plan: Plan | None  # None: scout
-    threads: int
-    deadline_s: float
-    nprocs: int = 0  # ranks of its job; 0: it needs none
-
-    @property
-    def kind(self) -> WorkerKind:
-        # After another test the first call would not be the first: it might be compiled already.
-        alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
-        return WorkerKind(self.nprocs, self.threads, alone)
-
-
-@dataclass(frozen=True, slots=True)
 class Played:
-    """What one test gave in one block."""
+    """One test in one block, as all sides ran it."""
 
     nodeid: str
     runs: tuple[SideRun, ...]
@@ -64,34 +48,34 @@ class Blocks:
         return self._startup_s
 
     def run(
-        self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
+        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
     ) -> Iterator[Played]:
-        """One block of `tasks`. Workers collect all `candidates`, since those that are started
+        """One block of `orders`. Workers collect all `candidates`, since those that are started
         ahead may be told to run any of them. Another number of threads or ranks needs other
         workers.
         """
         self._index = index
-        by_kind = sorted(tasks, key=lambda task: task.kind)
-        for kind, group in itertools.groupby(by_kind, key=lambda task: task.kind):
-            nodeids = [task.nodeid for task in candidates if task.kind == kind]
+        by_kind = sorted(orders, key=lambda order: order.kind)
+        for kind, group in itertools.groupby(by_kind, key=lambda order: order.kind):
+            nodeids = [order.nodeid for order in candidates if order.kind == kind]
             turned = self._turned(index, group)
             if kind.nprocs and isinstance(self._stage.launcher, str):
                 yield from _skipped(turned, self._stage.launcher)
             else:
                 yield from self._run_group(index, kind, turned, nodeids, startup_s)
 
-    def _turned(self, index: int, group: Iterable[Task]) -> list[Task]:
+    def _turned(self, index: int, group: Iterable[Order]) -> list[Order]:
         """Each block begins elsewhere: its first tests are disturbed most, by the next block's
         start. Neighbours stay neighbours, so that fixtures of a module are made once."""
-        tasks = list(group)
-        start = self._rng(index, "first").randrange(len(tasks))
-        return tasks[start:] + tasks[:start]
+        orders = list(group)
+        start = self._rng(index, "first").randrange(len(orders))
+        return orders[start:] + orders[:start]
 
     def _run_group(
         self,
         index: int,
         kind: WorkerKind,
-        tasks: list[Task],
+        orders: list[Order],
         nodeids: list[str],
         startup_s: float,
     ) -> Iterator[Played]:
@@ -100,42 +84,43 @@ class Blocks:
         if ahead:
             self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
         self._end_those_leaving(besides=pair)
-        beside = [*self._metronome(index, tasks), *self._shaker(index, tasks)]
+        beside = [*self._metronome(index, orders), *self._shaker(index, orders)]
         try:
             pair.wait_collected(startup_s)
             self._startup_s = pair.startup_s if ahead else 0.0
-            for number, task in enumerate(tasks):
+            for number, order in enumerate(orders):
                 if not pair.usable:
                     pair.end()
                     pair = self._start(index, kind, nodeids)
                     pair.wait_collected(startup_s)
-                following = tasks[number + 1].nodeid if number + 1 < len(tasks) else None
-                yield self._play(pair, index, task, following)
+                following = orders[number + 1].nodeid if number + 1 < len(orders) else None
+                yield self._play(pair, index, order, following)
             pair.stop()  # its sessions end while the next block runs elsewhere
         finally:
             for process in beside:
                 process.end()
 
-    def _metronome(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
+    def _metronome(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
         """Where sides run at once, the core is made to change between them often."""
-        together = any(task.plan and task.plan.mode is Mode.CONCURRENT for task in tasks)
+        together = any(order.plan and order.plan.mode is Mode.CONCURRENT for order in orders)
         if together and len(self._stage.sides) > 1:
-            for core in self._cores_of(index, max(1, tasks[0].nprocs)) or (None,):
-                yield self._beside(metronome.__file__, cores=() if core is None else (core,))
+            for core in self._cores_of(index, max(1, orders[0].nprocs)) or (None,):
+                pinned = () if core is None else (core,)
+                yield self._beside(disturbance.METRONOME, cores=pinned)
 
-    def _shaker(self, index: int, tasks: Sequence[Task]) -> Iterator[Process]:
+    def _shaker(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
         cores = self._stage.cores
-        if not self._stage.shaken or not cores or not any(task.plan for task in tasks):
+        if not self._stage.shaken or not cores or not any(order.plan for order in orders):
             return
         kind = disturbance.shake_of(index, len(cores))
         if kind is not None:
             neighbour = self._cores_of(index + 1, 1)
-            yield self._beside(disturbance.__file__, kind, cores=neighbour)
+            yield self._beside(kind, cores=neighbour)
 
-    def _beside(self, script: str, *arguments: str, cores: tuple[int, ...]) -> Process:
+    def _beside(self, kind: str, cores: tuple[int, ...]) -> Process:
         """A process that is told its parent: it may be an orphan before it could ask."""
         return Process(
-            [sys.executable, "-I", "-S", script, *arguments, str(os.getpid())],
+            [sys.executable, "-I", "-S", disturbance.__file__, kind, str(os.getpid())],
             env=os.environ,
             cwd=str(self._stage.folder),
             cores=cores,
@@ -143,22 +128,16 @@ class Blocks:
             log=self._stage.folder / "beside.log",
         )
 
-    def _play(self, pair: Pair, index: int, task: Task, following: str | None) -> Played:
+    def _play(self, pair: Pair, index: int, order: Order, following: str | None) -> Played:
         # Scouts keep the cores they were started on, which are all.
-        cores = self._cores_of(index, task.plan.cores) if task.plan else ()
-        turn = Turn(
-            nodeid=task.nodeid,
-            following=following,
-            plan=task.plan,
-            cores=cores,
-            seed=self._rng(index, task.nodeid).randrange(SEED_MAX),
-            deadline_s=task.deadline_s,
-        )
+        cores = self._cores_of(index, order.plan.cores) if order.plan else ()
+        seed = self._rng(index, order.nodeid).randrange(SEED_MAX)
+        order = replace(order, cores=cores, seed=seed, following=following)
         core = cores[0] if cores else None
         before, begun = core_ticks(core), time.monotonic()
-        runs = tuple(pair.run(turn))
+        runs = tuple(pair.run(order))
         steal = steal_share(before, core_ticks(core))
-        return Played(task.nodeid, runs, core, steal, time.monotonic() - begun)
+        return Played(order.nodeid, runs, core, steal, time.monotonic() - begun)
 
     def _start(self, index: int, kind: WorkerKind, nodeids: Sequence[str]) -> Pair:
         # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
@@ -199,6 +178,6 @@ class Blocks:
         end_marked(self._stage.token)
 
 
-def _skipped(tasks: Iterable[Task], reason: str) -> Iterator[Played]:
-    for task in tasks:
-        yield Played(task.nodeid, (SideRun(State.SKIPPED, reason),), None, 0.0, 0.0)
+def _skipped(orders: Iterable[Order], reason: str) -> Iterator[Played]:
+    for order in orders:
+        yield Played(order.nodeid, (SideRun(State.SKIPPED, reason),), None, 0.0, 0.0)

@@ -11,21 +11,33 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from pytest_rlperf.mpi.launcher import Launcher
 from pytest_rlperf.mpi.side import Ranks, start_ranks
-from pytest_rlperf.wire import SIDES, Channel, ChannelClosed, Job
+from pytest_rlperf.wire import (
+    SIDES,
+    Channel,
+    ChannelClosed,
+    FromController,
+    Go,
+    Job,
+    Order,
+    StandAside,
+    Stop,
+    WorkerKind,
+    plain,
+)
 from pytest_rlperf.worker import boot
 from pytest_rlperf.workers.process import Process, worker_environment
-from pytest_rlperf.workers.side import DuetSide, SideRun, State, Turn, WorkerSide
+from pytest_rlperf.workers.side import DuetSide, SideRun, State, WorkerSide
 
 POLL_S = 0.25
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerStart:
-    """What it takes to start one side."""
+    """The job, environment and cores that one side is started with."""
 
     job: Job
     env: Mapping[str, str]
@@ -67,7 +79,7 @@ class Pair:
 
     @property
     def pids(self) -> list[int]:
-        """Of the processes that each side's others descend from."""
+        """Return the processes that each side's others descend from."""
         return [side.process.pid for side in self._sides]
 
     def wait_collected(self, seconds: float) -> None:
@@ -79,36 +91,36 @@ class Pair:
                     if side.collected is None and side.broken is None:
                         side.hang(seconds)
 
-    def run(self, turn: Turn) -> list[SideRun]:
+    def run(self, order: Order) -> list[SideRun]:
         """One test on all sides; answers in the order of the sides."""
         playing = []
         for side in self._sides:
             side.clear()
-            if missing := _cannot_run(side, turn.nodeid):
+            if missing := _cannot_run(side, order.nodeid):
                 side.run = missing
             else:
                 playing.append(side)
         for side in playing:
-            side.tell(turn.as_message())
-        until = time.monotonic() + turn.deadline_s
+            side.tell(order)
+        until = time.monotonic() + order.deadline_s
         while any(side.run is None for side in self._sides):
             self._let_go()
             if not self._listen(until):
-                self._give_up(turn.deadline_s)
+                self._give_up(order.deadline_s)
         return [side.run for side in self._sides if side.run is not None]
 
     def _let_go(self) -> None:
         """Start the slices when all are ready; send one home whose partner cannot play."""
         waiting = [side for side in self._sides if side.ready and not side.told and not side.run]
         if len(waiting) == len(self._sides):
-            answer = "go"
+            answer: FromController = Go()
         elif all(side.run is not None for side in self._sides if side not in waiting):
-            answer = "alone"
+            answer = StandAside()
         else:
             return
         for side in waiting:
             side.told = True
-            side.tell({"do": answer})
+            side.tell(answer)
 
     def _give_up(self, seconds: float) -> None:
         """The deadline has passed: the side that still runs is to blame, not one that waits."""
@@ -126,8 +138,7 @@ class Pair:
             side: DuetSide = key.data
             heard.add(side)
             try:
-                for message in side.channel.feed():
-                    side.take(message)
+                side.listen()
             except (ChannelClosed, ValueError):
                 self._lose(side)
         for side in self._sides:
@@ -146,7 +157,7 @@ class Pair:
         self._leaving = True
         for side in self._sides:
             if side.broken is None:
-                side.tell({"do": "stop"})
+                side.tell(Stop())
 
     def end(self, grace_s: float = 0.0) -> None:
         """End all processes, whatever they are doing; only those told to stop get time for it.
@@ -187,7 +198,7 @@ def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path)
     job = replace(start.job, channel_fd=theirs.fileno(), baton_fd=baton_fd)
     name = SIDES[job.side]
     job_file = folder / f"{name}-{theirs.fileno()}-{time.monotonic_ns()}.json"
-    job_file.write_text(json.dumps(job.as_dict()), encoding="utf-8")
+    job_file.write_text(json.dumps(plain(job)), encoding="utf-8")
     fds = [theirs.fileno()] + ([] if baton_fd is None else [baton_fd])
     argv = [sys.executable, "-P", os.fspath(boot.__file__), str(job_file)]
     process = Process(
@@ -202,7 +213,7 @@ def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path)
     return WorkerSide(name, process, Channel(ours))
 
 
-# What stays the same over a run, and the workers that are started on it.
+# -- what stays the same over a run, and the workers that are started on it ----------------------
 
 
 PADDING_MAX = 4096
@@ -211,7 +222,7 @@ SEED_MAX = 2**32
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """Where one side of the duet runs."""
+    """One side of the duet: where its code lies, and what it plays."""
 
     side: int
     root: Path  # pytest's
@@ -239,14 +250,6 @@ class Stage:
     token: str  # marks every process of the run, those that tests start included
     launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
     shaken: bool = False  # disturb two of three blocks on purpose (see `shaker`)
-
-
-class WorkerKind(NamedTuple):
-    """Tests that differ in it cannot share a worker."""
-
-    nprocs: int
-    threads: int
-    alone: str = ""  # a test that wants a process for itself
 
 
 def start_pair(

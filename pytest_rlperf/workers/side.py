@@ -1,15 +1,28 @@
 """The controller's view of one side of a block: what its worker has said about a test."""
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Protocol
 
-from pytest_rlperf.model.memory import Probe
-from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.mpi.rank_files import JobEnd
-from pytest_rlperf.wire import ChannelClosed, Message
+from pytest_rlperf.wire import (
+    Channel,
+    ChannelClosed,
+    Collected,
+    Finished,
+    FromController,
+    KernelSpeeds,
+    Measurement,
+    MemoryReport,
+    Message,
+    Ready,
+    Report,
+    ScoutReport,
+    Trouble,
+    Uncollected,
+)
 
 
 class State(StrEnum):
@@ -32,35 +45,10 @@ class SideRun:
 
     state: State
     text: str = ""  # traceback, skip reason or the output of a crashed worker
-    facts: Mapping[str, Any] | None = None  # what `scouted`, `measured` or `probed` carried
+    report: Report | None = None  # None: it ended before it had one
     imported: Mapping[str, str] = field(default_factory=dict)
     sections: tuple[tuple[str, str], ...] = ()
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """One test to run now."""
-
-    nodeid: str
-    following: str | None
-    plan: Plan | None
-    cores: tuple[int, ...]
-    seed: int
-    deadline_s: float
-    probe: Probe | None = None  # look at its memory instead
-
-    def as_message(self) -> Message:
-        return {
-            "do": "run",
-            "nodeid": self.nodeid,
-            "next": self.following,
-            "plan": None if self.plan is None else self.plan.as_dict(),
-            "cores": list(self.cores),
-            "seed": self.seed,
-            "deadline_s": self.deadline_s,
-            "probe": None if self.probe is None else self.probe.as_dict(),
-        }
 
 
 class Ends(Protocol):
@@ -68,7 +56,7 @@ class Ends(Protocol):
 
     @property
     def pid(self) -> int:
-        """Of the process that all others of it descend from."""
+        """The id of the process that all others of it descend from."""
         ...
 
     @property
@@ -77,32 +65,32 @@ class Ends(Protocol):
     def end(self, grace_s: float = 0.0) -> None: ...
 
 
-class Worked(Ends, Protocol):
-    """A worker's process, as far as a side asks of it."""
-
-    def how_it_ended(self) -> str: ...
+class Output(Protocol):
+    """The output of a process, from the beginning of a test on."""
 
     def mark_output(self) -> None: ...
 
     def output_tail(self) -> str: ...
 
+
+class Worked(Ends, Output, Protocol):
+    """A worker's process, as far as a side asks of it."""
+
+    def how_it_ended(self) -> str: ...
+
     def dump_stacks(self) -> None: ...
 
 
 class Connection(Protocol):
-    """With a worker, or with all ranks of a job."""
+    """A connection with a worker, or with all ranks of a job."""
 
     def fileno(self) -> int: ...
-
-    def send(self, message: Message) -> None: ...
-
-    def feed(self) -> list[Message]: ...
 
     def close(self) -> None: ...
 
 
 class DuetSide(Protocol):
-    """What a pair asks of its sides."""
+    """A side of a duet, as far as a pair asks of it."""
 
     name: str
     told: bool  # that the slices begin, or that they do not
@@ -134,38 +122,91 @@ class DuetSide(Protocol):
 
     def clear(self) -> None: ...
 
-    def take(self, message: Message) -> None: ...
+    def listen(self) -> None:
+        """Take the messages that have arrived."""
+        ...
 
-    def tell(self, message: Message) -> None: ...
+    def tell(self, message: FromController) -> None: ...
 
     def crash(self) -> None: ...
 
     def hang(self, seconds: float) -> None: ...
 
 
-class WorkerSide:
-    """One worker with what it has said so far about the current test."""
+class Account:
+    """All that one process has said so far about the current test."""
 
-    def __init__(self, name: str, process: Worked, channel: Connection) -> None:
-        self.name = name
-        self.process = process
-        self.channel = channel
-        self.begun = time.monotonic()
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._begun = time.monotonic()
         self.collected: set[str] | None = None
         self.startup_s = 0.0
         self.collect_errors: dict[str, str] = {}
-        self.broken: SideRun | None = None
         self.clear()
 
     def clear(self) -> None:
+        """Begin with the next test."""
         self.run: SideRun | None = None
-        self.ready = self.told = False
-        self._facts: Mapping[str, Any] | None = None
+        self.ready = False
+        self.report: Report | None = None
         self._trouble: SideRun | None = None
         if self.collected is not None:
-            self.process.mark_output()
+            self._output.mark_output()
 
-    def tell(self, message: Message) -> None:
+    def take(self, message: Message) -> None:
+        match message:
+            case Collected(nodeids, at):
+                self.collected = set(nodeids)
+                self.startup_s = at - self._begun
+            case Uncollected(nodeid, text):
+                self.collect_errors[nodeid] = text
+            case Ready():
+                self.ready = True
+            case ScoutReport() | KernelSpeeds() | Measurement() | MemoryReport():
+                self.report = message
+            case Trouble(outcome, text, sections):
+                # The first report of a test is the cause; a failing teardown may follow.
+                told = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
+                self._trouble = self._trouble or told
+            case Finished():
+                self.run = self._finished(message)
+
+    def _printed(self) -> tuple[tuple[str, str], ...]:
+        """Return what the test printed, as a section of a failure."""
+        printed = self._output.output_tail()
+        return (("Captured output", f"{printed}\n"),) if printed else ()
+
+    def _finished(self, message: Finished) -> SideRun:
+        if message.abandoned:
+            return SideRun(State.ABANDONED)
+        if self._trouble is not None:
+            return replace(self._trouble, report=self.report)
+        if message.foreign:
+            return SideRun(State.WRONG_COPY, message.foreign)
+        if not message.played:
+            return SideRun(State.UNMEASURED)
+        return SideRun(State.RAN, "", self.report, message.imported)
+
+
+class WorkerSide(Account):
+    """One worker process as a side of a duet."""
+
+    def __init__(self, name: str, process: Worked, channel: Channel) -> None:
+        self.name = name
+        self.process = process
+        self.channel = channel
+        self.broken: SideRun | None = None
+        super().__init__(process)
+
+    def clear(self) -> None:
+        super().clear()
+        self.told = False
+
+    def listen(self) -> None:
+        for message in self.channel.feed():
+            self.take(message)
+
+    def tell(self, message: FromController) -> None:
         try:
             self.channel.send(message)
         except ChannelClosed:
@@ -176,47 +217,10 @@ class WorkerSide:
         when = "before it could run a test" if self.collected is None else "during this test"
         text = f"the {self.name} worker ended ({how}) {when}"
         tail = self.process.output_tail()
-        self.run = self.broken = SideRun(State.CRASHED, f"{text}\n{tail}".strip(), self._facts)
+        self.run = self.broken = SideRun(State.CRASHED, f"{text}\n{tail}".strip(), self.report)
 
     def hang(self, seconds: float) -> None:
         self.process.dump_stacks()
         text = f"no answer from the {self.name} worker within {seconds:.0f} s"
         tail = self.process.output_tail()
         self.run = self.broken = SideRun(State.HUNG, f"{text}\n{tail}".strip())
-
-    def take(self, message: Message) -> None:
-        match message["event"]:
-            case "collected":
-                self.collected = set(message["nodeids"])
-                self.startup_s = message["at"] - self.begun
-            case "uncollected":
-                self.collect_errors[message["nodeid"]] = message["text"]
-            case "ready":
-                self.ready = True
-            case "scouted" | "measured" | "probed":
-                self._facts = message
-            case "failed" | "skipped" as event:
-                # The first report of a test is the cause; a failing teardown may follow.
-                self._trouble = self._trouble or SideRun(
-                    State(event),
-                    message["text"],
-                    sections=self._sections(message["sections"]),
-                )
-            case "ended":
-                self.run = self._ended(message)
-
-    def _sections(self, reported: Sequence[Sequence[str]]) -> tuple[tuple[str, str], ...]:
-        printed = self.process.output_tail()
-        own = (("Captured output", f"{printed}\n"),) if printed else ()
-        return (*((str(title), str(text)) for title, text in reported), *own)
-
-    def _ended(self, message: Message) -> SideRun:
-        if message["abandoned"]:
-            return SideRun(State.ABANDONED)
-        if self._trouble is not None:
-            return replace(self._trouble, facts=self._facts)
-        if message["foreign"]:
-            return SideRun(State.WRONG_COPY, message["foreign"])
-        if not message["played"]:
-            return SideRun(State.UNMEASURED)
-        return SideRun(State.RAN, "", self._facts, message["imported"])

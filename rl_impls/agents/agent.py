@@ -1,27 +1,91 @@
-"""What a training loop knows of an agent, and what agents have in common."""
+"""Agents as a loop sees them, the part they have in common, and the loop itself."""
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple, Protocol, Self
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Final,
+    NamedTuple,
+    Protocol,
+    Self,
+    TypeVar,
+    cast,
+)
 
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.agents import files
-from rl_impls.agents.divergence import require_finite
-from rl_impls.agents.settings import AgentSettings
+from rl_impls.archive import Format, Header
+from rl_impls.envs.control.compiled import CompiledBatch, Snapshot
+from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
-from rl_impls.errors import SettingError, SpaceError
+from rl_impls.errors import (
+    AgentFileError,
+    Diverged,
+    SettingError,
+    SpaceError,
+    at_least,
+    fraction,
+)
+from rl_impls.registry import preset_for
 from rl_impls.splitmix import streams
 
 if TYPE_CHECKING:
-    from rl_impls.agents.checkpoint import BestCheckpoint
+    from rl_impls.agents.evaluation import BestCheckpoint
 
 Array = NDArray[Any]
 State = dict[str, Array]
+
+# Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
+# compiled batch and `stopping.*` of a checkpoint where they were given.
+_FORMAT: Final = Format(
+    what="agent",
+    version=1,
+    error=AgentFileError,
+    unwritten=", and what was there before is as it was: make room, or choose another place.",
+    remedy="name a file that an agent's save() wrote.",
+)
+_SNAPSHOT: Final = ("states", "elapsed", "chance")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentSettings:
+    """The settings that all agents know: hidden layers, learning rate, discount."""
+
+    hidden: tuple[int, ...] = (64, 64)
+    learning_rate: float = 3e-4
+    discount: float = 0.99
+
+    def __post_init__(self) -> None:
+        self.check()
+
+    def check(self) -> None:
+        """Refuse the first value that makes no sense, with one sentence."""
+        if not self.hidden:
+            raise SettingError("hidden names the width of at least 1 layer.")
+        for width in self.hidden:
+            at_least(1, hidden=width)
+        fraction(learning_rate=self.learning_rate, discount=self.discount)
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the settings as JSON can hold them."""
+        return asdict(self)
+
+    @classmethod
+    def from_data(cls, data: Mapping[str, Any]) -> Self:
+        values = dict(data)
+        values["hidden"] = tuple(values["hidden"])
+        return cls(**values)
+
+
+Chosen = TypeVar("Chosen", bound=AgentSettings)
 
 
 class Shape(NamedTuple):
@@ -43,33 +107,34 @@ def shape_of(env: ControlBatch) -> Shape:
 
 
 class Plays(Protocol):
-    """All that is asked of who plays a first episode in each of many environments."""
+    """Chooses actions in each of many environments; an evaluation asks for no more."""
 
     def greedy(self, obs: Observations) -> Array:
-        """The best known action for each row, of which there may be any number."""
+        """Return the best known action for each row, of which there may be any number."""
 
 
 class Agent(Plays, Protocol):
-    """All that `training.train` and `checkpoint.BestCheckpoint` ask for."""
+    """Acts and learns; the loop and a checkpoint ask for no more."""
 
     @property
     def shape(self) -> Shape: ...
 
     @property
     def n_steps(self) -> int:
-        """Steps observed so far, of all environments together."""
+        """The steps observed so far, of all environments together."""
 
     def act(self, obs: Observations) -> Array:
-        """An action for every environment, with exploration; overwritten by the next call."""
+        """Return an action for every environment, with exploration; the next call overwrites
+        them."""
 
     def observe(self, step: Step) -> None:
-        """Where the last actions led. Learns when it is time to."""
+        """Take in where the last actions led, and learn when it is time to."""
 
     def parameters(self) -> list[Array]:
-        """The arrays that decide what `greedy` returns."""
+        """Return the arrays that decide what `greedy` returns."""
 
     def set_parameters(self, arrays: Sequence[Array]) -> None:
-        """What `parameters` returned before, or those of another agent of its kind."""
+        """Take over what `parameters` returned before, here or of another agent of its kind."""
 
 
 class DeepAgent(ABC):
@@ -79,6 +144,8 @@ class DeepAgent(ABC):
     settings_type: ClassVar[type[AgentSettings]]
     backend: ClassVar[str] = "numpy"  # what its updates are computed with
     sees_frames: ClassVar[bool] = False
+    env: ControlBatch | None = None  # where `learn` plays: an agent made by name has its own
+    env_name: str | None = None
 
     def __init__(self, shape: Shape, seed: int | None) -> None:
         if bool(shape.frame) != self.sees_frames:
@@ -90,6 +157,21 @@ class DeepAgent(ABC):
         self.n_steps = 0
         # Streams of chance: one for actions, one for what is learned from.
         self._chance: Final = streams(seed, 2)
+
+    def _placed(
+        self, env: Shape | str, settings: Chosen | None, seed: int | None
+    ) -> tuple[Shape, Chosen | None]:
+        """Return the shape to be made for, and the settings.
+
+        A name makes the environments too, as many as the preset for them has, and chooses its
+        settings where none are given.
+        """
+        if isinstance(env, Shape):
+            return env, settings
+        preset = preset_for(self.name, env)
+        self.env_name = env
+        self.env = make_batch(env, preset.n_envs, seed=seed)
+        return shape_of(self.env), settings or cast(Chosen, preset.settings)
 
     @abstractmethod
     def act(self, obs: Observations) -> Array: ...
@@ -108,7 +190,8 @@ class DeepAgent(ABC):
             take_over(own, array, "an array of parameters")
 
     def player(self, n_envs: int) -> Plays:
-        """Who plays an episode in each of so many environments; what was seen before may count."""
+        """Return what plays an episode in each of so many environments; what was seen before may
+        count."""
         return self
 
     @property
@@ -116,7 +199,7 @@ class DeepAgent(ABC):
     def settings_used(self) -> AgentSettings: ...
 
     def state(self) -> State:
-        """All that is needed to go on bit for bit, the counter of steps aside."""
+        """Return all that is needed to go on bit for bit, the counter of steps aside."""
         return {"chance": self._chance.copy()}
 
     def set_state(self, state: Mapping[str, Array]) -> None:
@@ -124,7 +207,7 @@ class DeepAgent(ABC):
 
     @abstractmethod
     def cut(self) -> None:
-        """The environments begin anew: forget what waits for its continuation."""
+        """Forget what waits for its continuation: the environments begin anew."""
 
     @abstractmethod
     def rehearse(self) -> None:
@@ -133,24 +216,133 @@ class DeepAgent(ABC):
     def _require_finite(self, **values: float) -> None:
         require_finite(self.name.upper(), self.n_steps, self.settings_used.learning_rate, **values)
 
+    def learn(self, n_steps: int) -> Self:
+        """Act and learn for `n_steps` steps in the agent's own environments, and return it."""
+        if self.env is None:
+            raise SettingError(
+                f"this {self.name} has no environments of its own: make it by their name, "
+                "or call train(agent, env, n_steps)."
+            )
+        train(self, self.env, n_steps)
+        return self
+
     def save(
         self,
-        path: Path,
+        path: str | Path,
         env: ControlBatch | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> None:
         """Write the agent, and a compiled batch and a checkpoint where they are given."""
-        files.save(path, self, env, stopping)
+        header: Header = {
+            "agent": self.name,
+            "shape": self.shape._asdict(),
+            "settings": self.settings_used.as_data(),
+            "n_steps": self.n_steps,
+        }
+        arrays = with_prefix("agent", self.state())
+        if isinstance(env, CompiledBatch):
+            snapshot = env.snapshot()
+            arrays |= {f"env.{name}": getattr(snapshot, name) for name in _SNAPSHOT}
+        if stopping is not None:
+            arrays |= with_prefix("stopping", stopping.state())
+        _FORMAT.write(Path(path), header, arrays)
 
     @classmethod
     def load(
         cls,
-        path: Path,
+        path: str | Path,
         env: ControlBatch | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> Self:
-        """The agent as it was saved; `env` and `stopping` are put where they were then."""
-        return files.load(cls, path, env, stopping)
+        """Return the agent as it was saved; `env` and `stopping` are put where they were then."""
+        header, arrays = _FORMAT.read(Path(path))
+        if header.get("agent") != cls.name:
+            raise AgentFileError(
+                f"{path} holds the agent {header.get('agent')!r}, not {cls.name!r}: "
+                "load it as what it is."
+            )
+        with _FORMAT.restoring(Path(path)):
+            return cls._restored(header, arrays, env, stopping)
+
+    @classmethod
+    def _restored(
+        cls,
+        header: Header,
+        arrays: State,
+        env: ControlBatch | None,
+        stopping: BestCheckpoint | None,
+    ) -> Self:
+        shape: Any = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in header["shape"].items()
+        }
+        settings = cls.settings_type.from_data(header["settings"])
+        make: Any = cls  # each agent's constructor takes settings of its own type
+        agent: Self = make(Shape(**shape), settings, seed=0)
+        agent.set_state(under("agent", arrays))
+        agent.n_steps = int(header["n_steps"])
+        if stopping is not None:
+            stopping.set_state(under("stopping", arrays))
+        snapshot = under("env", arrays)
+        if isinstance(env, CompiledBatch) and snapshot:
+            env.restore(Snapshot(*(snapshot[name] for name in _SNAPSHOT)))
+        else:
+            agent.cut()
+        agent.env = env
+        return agent
+
+
+class CountsSteps(Protocol):
+    """Counts the episodes and rewards of a loop, step by step."""
+
+    def count(self, step: Step) -> None: ...
+
+
+def train(
+    agent: Agent, env: ControlBatch, n_steps: int, *, tally: CountsSteps | None = None
+) -> int:
+    """Let the agent act and learn for `n_steps` steps of all environments together.
+
+    The batch goes on from where it stands, and steps as a whole: the last one may lead beyond
+    `n_steps`. Returns how many steps there were. What is to happen every so often is a hook of
+    `runtimes.run`.
+    """
+    at_least(1, n_steps=n_steps)
+    check_fits(agent, env)
+    start = agent.n_steps
+    goal = start + n_steps
+    obs = env.obs
+    while agent.n_steps < goal:
+        step = env.step(agent.act(obs))
+        agent.observe(step)
+        obs = step.next_obs
+        if tally is not None:
+            tally.count(step)
+    return agent.n_steps - start
+
+
+def check_fits(agent: Agent, env: ControlBatch) -> None:
+    """Refuse environments that the agent was not made for."""
+    shape = shape_of(env)
+    if agent.shape != shape:
+        raise SettingError(
+            f"the agent was made for {agent.shape}, and these environments are {shape}: "
+            "make one with shape_of(env)."
+        )
+
+
+def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> None:
+    """End a training whose numbers are no longer finite, before they reach the parameters.
+
+    Ask between a gradient and the step of its optimiser: what was learned is kept.
+    """
+    for name, value in values.items():
+        if not math.isfinite(value):
+            raise Diverged(
+                f"{agent}, step {n_steps:,}: the {name} is {value}, and was kept away from the "
+                f"parameters: choose a learning rate below {rate:g}, or look for observations and "
+                "rewards that are not finite."
+            )
 
 
 def require_numbered(agent: str, shape: Shape) -> None:
@@ -172,12 +364,12 @@ def require_continuous(agent: str, shape: Shape) -> None:
 
 
 def seeds_of(seed: int | None, n: int) -> list[int]:
-    """`n` seeds for networks and replay from one."""
+    """Return `n` seeds for networks and replay from one."""
     return [int(word) for word in np.random.SeedSequence(seed).generate_state(n, np.uint64)]
 
 
 def in_parts(obs: Array, room: int, choose: Callable[[Array], Array]) -> Array:
-    """Actions for any number of rows by a network with room for `room`."""
+    """Return actions for any number of rows by a network with room for `room`."""
     actions: Array = np.concatenate([choose(obs[i : i + room]) for i in range(0, len(obs), room)])
     return actions
 

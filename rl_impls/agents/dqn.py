@@ -1,15 +1,20 @@
-"""Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise."""
+"""Deep Q-learning (Mnih et al., 2015), double (van Hasselt et al., 2016) unless told otherwise.
+
+Its losses with their gradients are compiled and stand first. Rows are drawn uniformly, or by their
+last error (Schaul et al., 2016).
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final, Self
+from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 
 from rl_impls.agents.agent import (
+    AgentSettings,
     Array,
     DeepAgent,
     Shape,
@@ -22,16 +27,75 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import epsilon_greedy
-from rl_impls.agents.q_kernels import argmax_rows, q_loss
-from rl_impls.agents.settings import AgentSettings, at_least, fraction, positive
-from rl_impls.agents.storing import store
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.nets.gradients import clip_by_norm
+from rl_impls.errors import SettingError, at_least, fraction, positive
+from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam, Optimiser
-from rl_impls.replay.transitions import Transitions
+from rl_impls.nets.optimisers import Adam, Optimiser, clip_by_norm
+from rl_impls.replay.layout import PrioritisedTransitions, Transitions
+from rl_impls.replay.prioritised import PrioritisedReplay
 from rl_impls.replay.uniform import UniformReplay
 from rl_impls.schedules import Linear
+
+
+@compiled
+def argmax_rows(q: Any, best: Any) -> None:
+    """best_i <- argmax_j q_ij, the first of equal ones."""
+    for i in range(len(q)):
+        at = 0
+        for j in range(1, q.shape[1]):
+            if q[i, j] > q[i, at]:
+                at = j
+        best[i] = at
+
+
+@compiled
+def q_loss(
+    q_tm1: Any, a_tm1: Any, r_t: Any, q_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, grad: Any,
+) -> float:  # fmt: skip
+    """The Huber loss of Q-learning (Mnih et al., 2015):
+
+    L = 1/n sum_i h(q_tm1[i, a_i] - r_i - discount (1 - terminated_i) q_t[i, best_i])
+    h(d) = d**2 / 2 where |d| <= huber, else huber (|d| - huber / 2)
+
+    `q_t` is the target network's. With `best_t` the argmax of the learning network at obs_t it is
+    double DQN (van Hasselt et al., 2016), which does not overrate what chance overrated.
+    grad <- dL/dq_tm1.
+    """
+    n, n_actions = q_tm1.shape
+    loss = 0.0
+    for i in range(n):
+        follows = 0.0 if terminated_t[i] else discount * q_t[i, best_t[i]]
+        error = q_tm1[i, a_tm1[i]] - (r_t[i] + follows)
+        bounded = min(max(error, -huber), huber)
+        loss += bounded * (error - 0.5 * bounded)
+        for j in range(n_actions):
+            grad[i, j] = 0.0
+        grad[i, a_tm1[i]] = bounded / n
+    return float(loss / n)
+
+
+@compiled
+def weighted_q_loss(
+    q_tm1: Any, a_tm1: Any, r_t: Any, q_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, weights: Any, td_errors: Any, grad: Any,
+) -> float:  # fmt: skip
+    """Compute `q_loss` with a weight for each row, and td_errors <- the error of each before its
+    bound: L = 1/n sum_i w_i h(error_i), grad <- dL/dq_tm1."""
+    n, n_actions = q_tm1.shape
+    loss = 0.0
+    for i in range(n):
+        follows = 0.0 if terminated_t[i] else discount * q_t[i, best_t[i]]
+        error = q_tm1[i, a_tm1[i]] - (r_t[i] + follows)
+        bounded = min(max(error, -huber), huber)
+        td_errors[i] = error
+        loss += weights[i] * bounded * (error - 0.5 * bounded)
+        for j in range(n_actions):
+            grad[i, j] = 0.0
+        grad[i, a_tm1[i]] = weights[i] * bounded / n
+    return float(loss / n)
+
 
 ACTING: Final = 0  # stream of chance
 # With batches of 128 on CartPole 31 and 62 learned as well as smaller ones, and with 16 values grew
@@ -61,9 +125,17 @@ class DQNSettings(AgentSettings):
     # few large ones where episodes end: on CartPole values then grow without bound.
     huber: float = 10.0
     double: bool = True
+    # Rows are drawn by their last TD error (Schaul et al., 2016), p**priority_alpha; the weights
+    # that make up for it begin at priority_beta and are whole after beta_over steps.
+    prioritised: bool = False
+    priority_alpha: float = 0.6
+    priority_beta: float = 0.4
+    beta_over: int = 100_000
 
     def check(self) -> None:
         AgentSettings.check(self)
+        at_least(1, beta_over=self.beta_over)
+        fraction(priority_alpha=self.priority_alpha, priority_beta=self.priority_beta)
         at_least(1, buffer=self.buffer, batch=self.batch, learning_starts=self.learning_starts)
         at_least(1, update_every=self.update_every, target_every=self.target_every)
         at_least(1, n_updates=self.n_updates, epsilon_over=self.epsilon_over)
@@ -71,7 +143,7 @@ class DQNSettings(AgentSettings):
         positive(max_norm=self.max_norm, huber=self.huber)
 
     def in_larger_batches(self, times: int) -> Self:
-        """As many rows to learn from, in so many times fewer updates.
+        """Return settings that learn from as many rows in so many times fewer updates.
 
         Their steps are longer by the root of it, as a gradient of more rows is surer (Krizhevsky,
         2014, arXiv:1404.5997). The target stays as old, in steps, as long as enough updates lie
@@ -99,10 +171,12 @@ class DQN(DeepAgent):
 
     name: ClassVar[str] = "dqn"
     settings_type: ClassVar[type[AgentSettings]] = DQNSettings
+    can_prioritise: ClassVar[bool] = True  # its loss takes weights, and tells the TD errors
 
     def __init__(
-        self, shape: Shape, settings: DQNSettings | None = None, *, seed: int | None = None
+        self, env: Shape | str, settings: DQNSettings | None = None, *, seed: int | None = None
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_numbered(self.name.upper(), shape)
         super().__init__(shape, seed)
         self.settings: Final = settings or self._default_settings()
@@ -113,8 +187,9 @@ class DQN(DeepAgent):
         sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
         self.net: Final = MLP(sizes, max_batch=room, seed=net_seed)
         self.target: Final = MLP(sizes, max_batch=room, seed=net_seed)
-        self.replay: Final = UniformReplay(
-            self.settings.buffer, shape.obs_size, batch_size=self.settings.batch, seed=replay_seed
+        self.replay: Final = self._make_replay(replay_seed)
+        self._beta: Final = Linear(
+            self.settings.priority_beta, 1.0, self.settings.beta_over, "step"
         )
         self._adam: Final = self._optimiser()
         self._epsilon: Final = Linear(
@@ -128,6 +203,21 @@ class DQN(DeepAgent):
     def _default_settings(self) -> DQNSettings:
         return DQNSettings()
 
+    def _make_replay(self, seed: int) -> UniformReplay | PrioritisedReplay:
+        settings, obs_size = self.settings, self.shape.obs_size
+        if not settings.prioritised:
+            return UniformReplay(settings.buffer, obs_size, batch_size=settings.batch, seed=seed)
+        if not self.can_prioritise:
+            raise SettingError(
+                f"prioritised replay is for dqn on numpy, and not for {self.name} on "
+                f"{self.backend}: leave it out."
+            )
+        self._td_errors = np.zeros(settings.batch, np.float32)
+        return PrioritisedReplay(
+            settings.buffer, obs_size, batch_size=settings.batch, seed=seed,
+            alpha=settings.priority_alpha, beta=settings.priority_beta,
+        )  # fmt: skip
+
     def _n_outputs(self) -> int:
         return self.shape.n_actions
 
@@ -136,7 +226,7 @@ class DQN(DeepAgent):
 
     @classmethod
     def acting_type(cls) -> type[DQN]:
-        """What a process makes that only acts by these weights."""
+        """Return the class that a process makes which only acts by these weights."""
         return cls
 
     @property
@@ -144,7 +234,7 @@ class DQN(DeepAgent):
         return self.settings
 
     def values(self, obs: Observations) -> Array:
-        """(n, n_actions); the next call overwrites them."""
+        """Return the values of all actions, (n, n_actions); the next call overwrites them."""
         return self._values_of(self.net, obs)
 
     def _values_of(self, net: MLP, obs: Observations) -> Array:
@@ -164,18 +254,18 @@ class DQN(DeepAgent):
         return self._actions
 
     def choose(self, obs: Observations, actions: Array) -> None:
-        """actions <- one for each row, with exploration; at most `net.max_batch` of them."""
+        """Choose an action for each row, with exploration; at most `net.max_batch` of them."""
         epsilon_greedy(self.values(obs), self._chance, ACTING, self.epsilon, actions)
 
     def greedy(self, obs: Observations) -> Array:
         return in_parts(obs, self.net.max_batch, lambda part: self.values(part).argmax(axis=1))
 
     def observe(self, step: Step) -> None:
-        store(self.replay, step, self._actions)
+        self.replay.add_step(step, self._actions)
         self.advance(self.shape.n_envs)
 
     def advance(self, n: int) -> None:
-        """`n` more transitions are in the replay, whoever put them there: learn what is due."""
+        """Learn what is due: `n` more transitions are in the replay, whoever put them there."""
         before = self.n_steps
         self.n_steps = now = before + n
         settings = self.settings
@@ -187,8 +277,15 @@ class DQN(DeepAgent):
             self._follow()
 
     def update(self) -> None:
-        """One step of the optimiser, by a batch from the replay."""
-        self._batch = self.replay.sample()
+        """Make one step of the optimiser, by a batch from the replay."""
+        replay = self.replay
+        if isinstance(replay, PrioritisedReplay):
+            replay.beta = self._beta.at(self.n_steps)
+            self._batch = drawn = replay.sample()
+            self._improve(drawn)
+            replay.update(drawn.indices, self._td_errors)
+            return
+        self._batch = replay.sample()
         self._improve(self._batch)
 
     def rehearse(self) -> None:
@@ -203,20 +300,26 @@ class DQN(DeepAgent):
         self._adam.step()
 
     def _follow(self) -> None:
-        """The slower copy becomes what the network is now."""
+        """Let the slower copy become what the network is now."""
         self.target.params[:] = self.net.params
 
     def _differentiate(self, batch: Transitions) -> float:
-        """The loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
+        """Return the loss; its gradient goes to `_grad`, and `net` has last seen obs_tm1."""
         q_t = self.target.forward(batch.obs_t)
         argmax_rows(self.net.forward(batch.obs_t) if self.settings.double else q_t, self._best)
+        if isinstance(batch, PrioritisedTransitions):
+            return weighted_q_loss(
+                self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
+                batch.terminated_t, self.settings.discount, self.settings.huber, batch.weights,
+                self._td_errors, self._grad,
+            )  # fmt: skip
         return q_loss(
             self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
             batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,
         )  # fmt: skip
 
     def td_error(self) -> float:
-        """The mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
+        """Return the mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
         batch = self._batch
         if batch is None:
             return math.nan
@@ -229,7 +332,7 @@ class DQN(DeepAgent):
         return [self.net.params]
 
     def cut(self) -> None:
-        """Transitions are whole: nothing waits."""
+        """Do nothing: transitions are whole, and none waits."""
 
     def state(self) -> State:
         return {
@@ -246,3 +349,29 @@ class DQN(DeepAgent):
         take_over(self.target.params, state["target"], "target")
         self._adam.set_state(under("adam", state))
         self.replay.set_state(under("replay", state))
+
+
+PIXEL_DQN: Final = "pixel-dqn"
+
+
+@dataclass(frozen=True, slots=True)
+class PixelSettings(DQNSettings):
+    """An update has the gradient of `accumulate` times `batch` rows, and the memory of `batch`:
+    4 times 512 learns as from 2048."""
+
+    hidden: tuple[int, ...] = (512,)
+    buffer: int = 50_000  # frames
+    batch: int = 32
+    accumulate: int = 1
+    stack: int = 4
+    target_every: int = 1000
+    huber: float = 1.0
+
+    def check(self) -> None:
+        DQNSettings.check(self)
+        if self.prioritised:
+            raise SettingError("frames are not drawn by priority: leave prioritised out.")
+        at_least(1, accumulate=self.accumulate, stack=self.stack)
+        at_least(2, learning_starts=self.learning_starts)  # a transition has two frames
+        if len(self.hidden) != 1:
+            raise SettingError("behind the convolutions there is 1 hidden layer: name its width.")

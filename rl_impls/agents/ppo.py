@@ -1,14 +1,21 @@
-"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions."""
+"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions.
+
+The losses and the experience of a round are in `rollout`. Peers learn the same weights as an agent,
+each from experience of its own.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from rl_impls.agents.agent import (
+    AgentSettings,
     Array,
     DeepAgent,
     Shape,
@@ -21,23 +28,61 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import sample_categorical, shuffle
-from rl_impls.agents.peers import ALONE, Peers
-from rl_impls.agents.ppo_kernels import (
+from rl_impls.agents.rollout import (
+    Minibatch,
+    Rollout,
     clipped_policy_loss,
+    gae,
     gather_minibatch,
     minibatch_moments,
     store_step,
     value_loss,
 )
-from rl_impls.agents.returns import gae
-from rl_impls.agents.rollout import Minibatch, Rollout
-from rl_impls.agents.settings import AgentSettings, at_least, fraction, not_negative, positive
-from rl_impls.agents.together import clip_together
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.errors import SettingError
+from rl_impls.errors import SettingError, at_least, fraction, not_negative, positive
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam, Optimiser
+from rl_impls.nets.optimisers import Adam, Optimiser, norm_of
 from rl_impls.schedules import Constant, Linear, Rate
+
+
+class Peers(Protocol):
+    """Others that make the same updates at the same time, each from as many rows as this agent."""
+
+    def join_moments(self, moments: Array) -> None:
+        """Replace the moments of an agent's own numbers by those of the numbers of all: a row holds
+        count, mean and sum of squared distances from it."""
+
+    def send(self, grads: Array) -> None:
+        """Begin to average them. Whoever sends does not touch them until `receive`."""
+
+    def receive(self) -> None:
+        """Replace what was sent since the last time by the mean of what all sent."""
+
+
+class NoPeers:
+    """Nobody else: the mean of one is what it has."""
+
+    def join_moments(self, moments: Array) -> None:
+        pass
+
+    def send(self, grads: Array) -> None:
+        pass
+
+    def receive(self) -> None:
+        pass
+
+
+ALONE: Final = NoPeers()
+
+
+def clip_together(grads: Sequence[NDArray[Any]], most: float) -> float:
+    """g <- g min(1, most / |g|) with g all arrays end to end; returns |g| before."""
+    norm = math.hypot(*map(norm_of, grads))
+    if most < norm < math.inf:
+        for part in grads:
+            part *= most / norm
+    return norm
+
 
 ACTING, SHUFFLING = range(2)  # streams of chance
 ADAM_EPS: Final = 1e-5
@@ -90,12 +135,13 @@ class PPO(DeepAgent):
 
     def __init__(
         self,
-        shape: Shape,
+        env: Shape | str,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,
         peers: Peers = ALONE,
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_numbered("PPO", shape)
         self.settings: Final = settings or PPOSettings()
         if self.settings.horizon % shape.n_envs:
@@ -133,7 +179,7 @@ class PPO(DeepAgent):
         self._optimisers = self._make_optimisers()
 
     def _make_optimisers(self) -> Sequence[Optimiser]:
-        """The actor's and the critic's."""
+        """Return the optimisers of the actor and of the critic."""
         return [
             Adam(net.params, net.grads, rate=self.settings.rate(), eps=ADAM_EPS)
             for net in (self.actor, self.critic)
@@ -169,11 +215,11 @@ class PPO(DeepAgent):
         rollout.t += 1
         self.n_steps += self.shape.n_envs
         if rollout.t == rollout.n_steps:
-            self.learn(step.next_obs)
+            self.learn_round(step.next_obs)
             rollout.t = 0
 
-    def learn(self, next_obs: Observations) -> None:
-        """A round of updates from the whole rollout, which `next_obs` follows."""
+    def learn_round(self, next_obs: Observations) -> None:
+        """Make a round of updates from the whole rollout, which `next_obs` follows."""
         self._judge_rollout(next_obs)
         self._improve()
 
@@ -186,23 +232,23 @@ class PPO(DeepAgent):
                 self._update(order[k * size : (k + 1) * size], moments)
 
     def _orders(self) -> Iterator[Array]:
-        """Of the rows, one an epoch; the next one overwrites it."""
+        """Yield an order of the rows for each epoch; the next one overwrites it."""
         for _ in range(self.settings.n_epochs):
             shuffle(self._order, self._chance, SHUFFLING)
             yield self._order
 
     @property
     def n_updates(self) -> int:
-        """So far."""
+        """The number of updates so far."""
         return self._optimisers[0].n_steps
 
     @property
     def n_unlearned(self) -> int:
-        """Steps of the round that is not over yet."""
+        """The number of steps of the round that is not over yet."""
         return self._rollout.t * self.shape.n_envs
 
     def rehearse(self) -> None:
-        self.learn(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
+        self.learn_round(np.zeros((self.shape.n_envs, self.shape.obs_size), np.float32))
 
     def _judge_rollout(self, next_obs: Observations) -> None:
         rollout, room = self._rollout, self.critic.max_batch

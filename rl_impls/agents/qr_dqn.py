@@ -3,23 +3,74 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
-from rl_impls.agents.agent import Array, Shape
-from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.q_kernels import argmax_rows, mean_quantiles, quantile_huber_loss
-from rl_impls.agents.settings import AgentSettings, at_least
+from rl_impls.agents.agent import AgentSettings, Array, Shape
+from rl_impls.agents.dqn import DQN, DQNSettings, argmax_rows
 from rl_impls.envs.control.step import Observations
-from rl_impls.errors import SettingError
+from rl_impls.errors import SettingError, at_least
+from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
-from rl_impls.replay.transitions import Transitions
+from rl_impls.replay.layout import Transitions
+
+
+@compiled
+def mean_quantiles(z: Any, q: Any) -> None:
+    """q_ij <- 1/m sum_k z[i, j m + k]: the value of an action is the mean of its quantiles."""
+    n, n_actions = q.shape
+    m = z.shape[1] // n_actions
+    for i in range(n):
+        for j in range(n_actions):
+            total = 0.0
+            for k in range(m):
+                total += z[i, j * m + k]
+            q[i, j] = total / m
+
+
+@compiled
+def quantile_huber_loss(
+    z_tm1: Any, a_tm1: Any, r_t: Any, z_t: Any, best_t: Any, terminated_t: Any,
+    discount: float, huber: float, taus: Any, losses: Any, grad: Any,
+) -> float:  # fmt: skip
+    """Quantile regression (Dabney et al., 2018, equation 10), m quantiles an action:
+
+    L = 1/n sum_i sum_k 1/m sum_l |tau_k - [u < 0]| h(u) / huber
+    u = r_i + discount (1 - terminated_i) z_t[i, best_i, l] - z_tm1[i, a_i, k]
+
+    with h as in `q_loss` and tau_k = (k + 1/2) / m in `taus`; `losses` is room for m numbers.
+    grad <- dL/dz_tm1. The inner loop runs over k, where the sums do not wait for each other.
+    """
+    n = len(z_tm1)
+    m = len(taus)
+    number = z_tm1.dtype.type
+    zero, half, one, bound = number(0.0), number(0.5), number(1.0), number(huber)
+    scale = number(1.0 / (n * m * huber))
+    gamma = number(discount)
+    losses[:] = zero
+    grad[:] = zero
+    for i in range(n):
+        mine = z_tm1[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        slopes = grad[i, a_tm1[i] * m : (a_tm1[i] + 1) * m]
+        keep = zero if terminated_t[i] else gamma
+        for at in range(best_t[i] * m, (best_t[i] + 1) * m):
+            target = r_t[i] + keep * z_t[i, at]
+            for k in range(m):
+                u = target - mine[k]
+                bounded = min(max(u, -bound), bound)
+                weight = one - taus[k] if u < zero else taus[k]
+                slopes[k] -= weight * bounded * scale
+                losses[k] += weight * bounded * (u - half * bounded)
+    loss = 0.0
+    for k in range(m):
+        loss += losses[k]
+    return float(loss / (n * m * huber))
 
 
 @dataclass(frozen=True, slots=True)
 class QRDQNSettings(DQNSettings):
-    """As in the paper, the target network chooses the action it is asked for: `double` is off."""
+    """The target network chooses the action it is asked for, as in the paper: `double` is off."""
 
     huber: float = 1.0
     double: bool = False
@@ -35,12 +86,14 @@ class QRDQN(DQN):
 
     name: ClassVar[str] = "qr-dqn"
     settings_type: ClassVar[type[AgentSettings]] = QRDQNSettings
+    can_prioritise: ClassVar[bool] = False
 
     def __init__(
-        self, shape: Shape, settings: QRDQNSettings | None = None, *, seed: int | None = None
+        self, env: Shape | str, settings: QRDQNSettings | None = None, *, seed: int | None = None
     ) -> None:
         if settings is not None and not isinstance(settings, QRDQNSettings):
             raise SettingError("QR-DQN takes QRDQNSettings, which know the number of quantiles.")
+        shape, settings = self._placed(env, settings, seed)
         n = self._n_quantiles = (settings or QRDQNSettings()).n_quantiles
         super().__init__(shape, settings, seed=seed)
         self._taus = ((np.arange(n) + 0.5) / n).astype(np.float32)

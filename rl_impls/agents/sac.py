@@ -1,15 +1,19 @@
-"""Soft actor-critic with automatic temperature (Haarnoja et al., 2018), for continuous actions."""
+"""Soft actor-critic with automatic temperature (Haarnoja et al., 2018), for continuous actions.
+
+The squashed Gaussian and the losses with their gradients are compiled and stand first.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import numpy as np
 
 from rl_impls.agents.agent import (
+    AgentSettings,
     Array,
     DeepAgent,
     Shape,
@@ -22,21 +26,103 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import standard_normal, uniform_between
-from rl_impls.agents.sac_kernels import (
-    actor_gradient,
-    critic_loss,
-    smaller_critic,
-    soft_targets,
-    squashed_gaussian,
-)
-from rl_impls.agents.settings import AgentSettings, at_least, fraction, positive
-from rl_impls.agents.storing import store
 from rl_impls.envs.control.step import Observations, Step
-from rl_impls.nets.gradients import Polyak, norm_of
+from rl_impls.errors import at_least, fraction, positive
+from rl_impls.jit import compiled
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam
-from rl_impls.replay.transitions import Transitions
+from rl_impls.nets.optimisers import Adam, Polyak, norm_of
+from rl_impls.replay.layout import Transitions
 from rl_impls.replay.uniform import UniformReplay
+
+# Bounds of log sigma: beyond them a policy is deterministic, or of no use.
+LOG_STD_LOW: Final = -20.0
+LOG_STD_HIGH: Final = 2.0
+_LOG_2: Final = math.log(2.0)
+_HALF_LOG_2_PI: Final = 0.5 * math.log(2.0 * math.pi)
+
+
+@compiled
+def squashed_gaussian(out: Any, noise: Any, actions: Any, log_probs: Any) -> None:
+    """a = tanh(u), u = mu + sigma eps (Haarnoja et al., 2018, appendix C), with
+
+    log pi(a) = sum_j [-eps_j**2 / 2 - log sigma_j - log(2 pi) / 2 - log(1 - tanh(u_j)**2)]
+
+    `out` is (n, 2 act_size): mu, then log sigma. 1 - tanh(u)**2 is 0 in floating point from u = 9
+    on; its logarithm is taken as 2 (log 2 - u - log(1 + exp(-2 u))).
+    """
+    n, size = noise.shape
+    for i in range(n):
+        log_prob = 0.0
+        for j in range(size):
+            log_std = min(max(out[i, size + j], LOG_STD_LOW), LOG_STD_HIGH)
+            eps = noise[i, j]
+            u = out[i, j] + math.exp(log_std) * eps
+            actions[i, j] = math.tanh(u)
+            softplus = max(-2.0 * u, 0.0) + math.log1p(math.exp(-abs(2.0 * u)))
+            log_slope = 2.0 * (_LOG_2 - u - softplus)
+            log_prob -= 0.5 * eps * eps + log_std + _HALF_LOG_2_PI + log_slope
+        log_probs[i] = log_prob
+
+
+@compiled
+def soft_targets(
+    r_t: Any, terminated_t: Any, q_1: Any, q_2: Any, log_probs: Any,
+    discount: float, alpha: float, targets: Any,
+) -> None:  # fmt: skip
+    """y = r_t + discount (1 - terminated_t) (min(q_1, q_2) - alpha log pi), all at obs_t."""
+    for i in range(len(r_t)):
+        soft = min(q_1[i, 0], q_2[i, 0]) - alpha * log_probs[i]
+        targets[i] = r_t[i] + (0.0 if terminated_t[i] else discount * soft)
+
+
+@compiled
+def critic_loss(q_tm1: Any, targets: Any, grad: Any) -> float:
+    """L = 1/(2 n) sum_i (q_i - y_i)**2;  grad <- dL/dq"""
+    n = len(targets)
+    loss = 0.0
+    for i in range(n):
+        error = q_tm1[i, 0] - targets[i]
+        loss += 0.5 * error * error
+        grad[i, 0] = error / n
+    return loss / n
+
+
+@compiled
+def smaller_critic(q_1: Any, q_2: Any, grad_1: Any, grad_2: Any) -> float:
+    """L = -1/n sum_i min(q_1, q_2);  grad <- dL/dq of each. Returns -L."""
+    n = len(q_1)
+    total = 0.0
+    for i in range(n):
+        first = q_1[i, 0] <= q_2[i, 0]
+        total += q_1[i, 0] if first else q_2[i, 0]
+        grad_1[i, 0] = -1.0 / n if first else 0.0
+        grad_2[i, 0] = 0.0 if first else -1.0 / n
+    return total / n
+
+
+@compiled
+def actor_gradient(
+    out: Any, noise: Any, actions: Any, grad_x_1: Any, grad_x_2: Any, alpha: float, grad: Any
+) -> None:
+    """grad <- dL/dout of L = 1/n sum_i [alpha log pi(a_i) - min(q_1, q_2)(obs_i, a_i)].
+
+    `grad_x_1` and `grad_x_2` are what `smaller_critic` gives at the critics' inputs, actions last.
+    By u: dL/du = dL/da (1 - a**2) + 2 alpha a / n, since -log(1 - tanh(u)**2) grows by 2 tanh(u);
+    then dmu = dL/du and dlog sigma = dL/du sigma eps - alpha / n, nothing beyond its bounds.
+    """
+    n, size = noise.shape
+    first = grad_x_1.shape[1] - size
+    for i in range(n):
+        for j in range(size):
+            a = actions[i, j]
+            by_action = grad_x_1[i, first + j] + grad_x_2[i, first + j]
+            by_u = by_action * (1.0 - a * a) + 2.0 * alpha * a / n
+            log_std = out[i, size + j]
+            grad[i, j] = by_u
+            inside = LOG_STD_LOW <= log_std <= LOG_STD_HIGH
+            by_std = by_u * math.exp(log_std) * noise[i, j] - alpha / n if inside else 0.0
+            grad[i, size + j] = by_std
+
 
 ACTING, LEARNING = range(2)  # streams of chance
 
@@ -73,8 +159,9 @@ class SAC(DeepAgent):
     settings_type: ClassVar[type[AgentSettings]] = SACSettings
 
     def __init__(
-        self, shape: Shape, settings: SACSettings | None = None, *, seed: int | None = None
+        self, env: Shape | str, settings: SACSettings | None = None, *, seed: int | None = None
     ) -> None:
+        shape, settings = self._placed(env, settings, seed)
         require_continuous("SAC", shape)
         super().__init__(shape, seed)
         self.settings: Final = settings or SACSettings()
@@ -160,14 +247,14 @@ class SAC(DeepAgent):
         return stretched
 
     def observe(self, step: Step) -> None:
-        store(self.replay, step, self._squashed)
+        self.replay.add_step(step, self._squashed)
         self.n_steps += self.shape.n_envs
         if self.n_steps >= self.settings.learning_starts:
             for _ in range(self.settings.n_updates * self.shape.n_envs):
                 self.update()
 
     def update(self) -> None:
-        """The critics learn from a batch of the replay; the actor does when it is its turn."""
+        """Let the critics learn from a batch of the replay, and the actor when it is its turn."""
         batch = self.replay.sample()
         self._update_critics(batch)
         # The count of an optimiser's steps is saved with it.
@@ -181,7 +268,7 @@ class SAC(DeepAgent):
             self.update()
 
     def _draw(self, obs: Array) -> Array:
-        """Actions of the present policy into `_drawn`; returns the actor's output."""
+        """Draw actions of the present policy into `_drawn`, and return the actor's output."""
         out = self.actor.forward(obs)
         standard_normal(self._chance, LEARNING, self._noise)
         squashed_gaussian(out, self._noise, self._drawn, self._log_probs)
@@ -234,7 +321,7 @@ class SAC(DeepAgent):
         return [self.actor.params]
 
     def cut(self) -> None:
-        """Transitions are whole: nothing waits."""
+        """Do nothing: transitions are whole, and none waits."""
 
     def _learned(self) -> State:
         return {

@@ -1,4 +1,4 @@
-"""What the commands' arguments may be; each message says what is wrong and what to do."""
+"""The arguments of the commands; each message says what is wrong and what to do."""
 
 from __future__ import annotations
 
@@ -10,23 +10,10 @@ from os import W_OK, access
 from pathlib import Path
 from typing import Final
 
+from rl_impls import registry
 from rl_impls.errors import SettingError
-from rl_impls.runtimes.runtime import MakeEnv
+from rl_impls.runtimes.run import MakeEnv
 
-# Named here and not asked for: who only wants the help does not wait for what they need.
-TABULAR: Final = ("list", "numpy", "optimal", "batch", "memory", "sparse", "gpu", "compiled")
-DEEP: Final = ("dqn", "qr-dqn", "ppo", "sac", "pixel-dqn")
-AGENTS: Final = (*TABULAR, *DEEP)
-MPI_TABLES: Final = ("mpi-sync", "mpi-async")
-MPI: Final = (*MPI_TABLES, "mpi-ppo", "mpi-central")
-RUNTIMES: Final = ("serial", "parallel", "actor-learner", *MPI)
-# The other deep agents learn from what they just did themselves, or from continuous actions.
-FROM_ACTORS: Final = ("dqn", "qr-dqn")
-PRESETS: Final = ("original", "optimised")
-BACKENDS: Final = ("numpy", "torch", "jax")
-# The updates of the others are compiled code of this package alone.
-BACKENDS_OF: Final = {"dqn": BACKENDS, "ppo": BACKENDS, "pixel-dqn": ("torch",)}
-COMPRESSIONS: Final = ("exact", "float16", "int8")
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
 LONGEST_EPISODE: Final = 1_000
 # Processes count their steps in 64 bits, with a sign.
@@ -34,52 +21,39 @@ MOST: Final = 2**63 - 1
 
 
 def agent(text: str) -> str:
-    return _one_of(text, AGENTS, "agent")
+    return _one_of(text, (*registry.LEARNERS, *registry.AGENTS), "agent")
 
 
 def tabular_agent(text: str) -> str:
-    return _one_of(text, TABULAR, "tabular agent")
+    return _one_of(text, registry.LEARNERS, "tabular agent")
 
 
 def runtime(text: str) -> str:
-    return _one_of(text, RUNTIMES, "runtime")
+    return _one_of(text, registry.RUNTIMES, "runtime")
 
 
 def compression(text: str) -> str:
-    return _one_of(text, COMPRESSIONS, "compression")
+    return _one_of(text, registry.COMPRESSIONS, "compression")
 
 
 def backend(text: str) -> str:
-    return _one_of(text, BACKENDS, "back end")
+    return _one_of(text, registry.BACKENDS, "back end")
 
 
 def preset(text: str) -> str:
-    return _one_of(text, PRESETS, "preset")
-
-
-def runtimes_of(agent: str) -> tuple[str, ...]:
-    if agent in TABULAR:
-        return ("serial", "parallel", *(MPI_TABLES if agent == "compiled" else ()))
-    if agent in FROM_ACTORS:
-        return ("serial", "actor-learner", "mpi-central")
-    return ("serial", "mpi-ppo") if agent == "ppo" else ("serial",)
+    return _one_of(text, registry.ACTOR_LEARNER_PRESETS, "preset")
 
 
 def check_runtime(agent: str, name: str) -> None:
-    if name not in (known := runtimes_of(agent)):
+    if name not in (known := registry.runtimes_of(agent)):
         raise SettingError(
             f"{agent} trains with --runtime {' or '.join(known)}, and not with {name}: "
             "choose another runtime or another agent."
         )
 
 
-def backends_of(agent: str) -> tuple[str, ...]:
-    """The usual one first; a table has none."""
-    return BACKENDS_OF.get(agent, ("numpy",)) if agent in DEEP else ()
-
-
 def check_backend(agent: str, name: str) -> None:
-    if name not in (known := backends_of(agent)):
+    if name not in (known := registry.backends_of(agent)):
         what = f"learns with --backend {' or '.join(known)}" if known else "learns a table"
         raise SettingError(
             f"{agent} {what}, and not with {name}: choose another agent, or leave --backend out."
@@ -87,7 +61,7 @@ def check_backend(agent: str, name: str) -> None:
 
 
 def positive(text: str) -> int:
-    """Thousands may be set apart, as in 1_000_000."""
+    """Read a whole number from 1 on; thousands may be set apart, as in 1_000_000."""
     return _at_least(text, 1)
 
 
@@ -115,11 +89,11 @@ def _one_of(text: str, names: Iterable[str], what: str) -> str:
 
 def _or(names: Iterable[str]) -> str:
     *most, last = names
-    return f"{', '.join(most)} or {last}"
+    return f"{', '.join(most)} or {last}" if most else last
 
 
 def check_place(path: Path) -> None:
-    """Before the work whose result it is for: a training would be lost otherwise."""
+    """Refuse a place that cannot be written, before the work whose result it is for."""
     folder = path.absolute().parent
     if not folder.is_dir():
         raise SettingError(f"the folder of {path} does not exist: make it first.")
@@ -130,27 +104,26 @@ def check_place(path: Path) -> None:
 
 
 def environment(name: str) -> MakeEnv:
-    """What makes the environment of that name for a table; its episodes end."""
+    """Return what makes the environment of that name for a table; its episodes end."""
     from rl_impls.envs.tabular import make_tabular
 
-    is_own = name.startswith(("TicTacToe-", "TwoArmedBandit-"))
-    limit = _episode_limit(name, has_one=is_own)
+    limit = _episode_limit(name)
     make_env = partial(make_tabular, name, **limit)
     _check_makes(name, partial(make_env, seed=None))
     return make_env
 
 
 def batch_arguments(name: str) -> dict[str, int]:
-    """With what `make_batch` makes the environment of that name; its episodes end."""
-    from rl_impls.envs.control.make import COMPILED, make_batch
+    """Return the arguments with which `make_batch` makes that environment; its episodes end."""
+    from rl_impls.envs.control.make import make_batch
 
-    limit = _episode_limit(name, has_one=name in COMPILED)
+    limit = _episode_limit(name)
     _check_makes(name, partial(make_batch, name, 1, **limit))
     return limit
 
 
-def _episode_limit(name: str, *, has_one: bool) -> dict[str, int]:
-    """For `gymnasium.make`: nothing where episodes end by themselves."""
+def _episode_limit(name: str) -> dict[str, int]:
+    """Return the limit to be told to `gymnasium.make`: none where episodes end by themselves."""
     import gymnasium
 
     import rl_impls.envs  # noqa: F401  makes ours known
@@ -159,12 +132,12 @@ def _episode_limit(name: str, *, has_one: bool) -> dict[str, int]:
         close = get_close_matches(name, gymnasium.registry, n=1, cutoff=0.5)
         meant = f"did you mean {close[0]}?" if close else "name one that gymnasium.make knows."
         raise SettingError(f"there is no environment {name!r}: {meant}")
-    ends = has_one or gymnasium.spec(name).max_episode_steps is not None
+    ends = name in registry.ENVIRONMENTS or gymnasium.spec(name).max_episode_steps is not None
     return {} if ends else {"max_episode_steps": LONGEST_EPISODE}
 
 
 def _check_makes(name: str, make: Callable[[], object]) -> None:
-    """Before any training: an environment may need what is not installed."""
+    """Make the environment once before any training: it may need what is not installed."""
     import gymnasium
 
     try:

@@ -11,13 +11,14 @@ import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from statistics import median
-from typing import Any, Final
+from typing import Final, Self
 
+from rl_impls import registry
 from rl_impls.commands import arguments as accepts
 from rl_impls.errors import WorkerDied
-from rl_impls.runtimes.placement import default_processes
+from rl_impls.runtimes.machine import default_processes
 
 NAME: Final = "compare"
 HELP: Final = "every learner on every runtime: time, memory, speed and how well it plays"
@@ -41,7 +42,24 @@ class Entry:
         return "serial" if self.processes == 1 else f"parallel {self.processes}"
 
 
-Rounds = list[dict[str, Any]]  # what `train` told, round by round
+@dataclass(frozen=True, slots=True)
+class Round:
+    """One training as `train` told it, as far as the table shows it."""
+
+    seconds: float
+    steps_per_s: float
+    peak_rss_bytes: int
+    mean_return: float
+    win_rate: float | None
+    loss_rate: float | None
+
+    @classmethod
+    def read(cls, text: str) -> Self:
+        data = json.loads(text)
+        return cls(**{field.name: data[field.name] for field in fields(cls)})
+
+
+Rounds = list[Round]
 Results = dict[Entry, Rounds]
 
 
@@ -57,7 +75,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     accepts.environment(arguments.env)
-    todo = entries(arguments.agent or accepts.TABULAR, default_processes())
+    todo = entries(arguments.agent or tuple(registry.LEARNERS), default_processes())
     results: Results = {}
     failed: set[Entry] = set()
     try:
@@ -82,7 +100,7 @@ def run(arguments: Namespace) -> int:
 
 
 def entries(agents: Sequence[str], n_cores: int) -> list[Entry]:
-    """Serial, and as many processes as there are cores for."""
+    """Return each agent serially, and with as many processes as there are cores for."""
     processes = [1, *(n for n in PARALLEL if n <= n_cores)]
     return [Entry(agent, n) for agent in agents for n in processes]
 
@@ -95,7 +113,7 @@ def argv(entry: Entry, env: str, steps: int, seed: int) -> list[str]:
     return words
 
 
-def _train(entry: Entry, arguments: Namespace, seed: int) -> dict[str, Any]:
+def _train(entry: Entry, arguments: Namespace, seed: int) -> Round:
     words = argv(entry, arguments.env, arguments.steps, seed)
     ended = subprocess.run(words, capture_output=True, text=True)
     if ended.returncode != 0:
@@ -104,12 +122,12 @@ def _train(entry: Entry, arguments: Namespace, seed: int) -> dict[str, Any]:
             f"{entry.agent}, {entry.runtime} failed ({said[-1] if said else 'silently'}): "
             f"repeat it with {' '.join(['python', *words[1:]])}"
         )
-    result: dict[str, Any] = json.loads(ended.stdout)
-    return result
+    return Round.read(ended.stdout)
 
 
 def render(results: Results) -> str:
-    """A line for each, speeds relative to the first serial one of lists, else to the first."""
+    """Return a line for each, speeds relative to the first serial one of lists, else to the
+    first."""
     yardstick = results.get(Entry(FIRST, 1)) or next(iter(results.values()))
     rows = [COLUMNS, *(_row(entry, rounds, yardstick) for entry, rounds in results.items())]
     widths = [max(len(row[i]) for row in rows) for i in range(len(COLUMNS))]
@@ -123,14 +141,14 @@ def render(results: Results) -> str:
 
 def _row(entry: Entry, rounds: Rounds, yardstick: Rounds) -> tuple[str, ...]:
     def middle(field: str) -> float:
-        return float(median(result[field] for result in rounds))
+        return float(median(getattr(each, field) for each in rounds))
 
     def percent(field: str) -> str:
-        return "–" if rounds[0][field] is None else f"{middle(field):.1%}"
+        return "–" if getattr(rounds[0], field) is None else f"{middle(field):.1%}"
 
     # A comparison that was cut short has more rounds of some than of others.
     pairs = zip(rounds, yardstick, strict=False)
-    ratios = [own["steps_per_s"] / other["steps_per_s"] for own, other in pairs]
+    ratios = [own.steps_per_s / other.steps_per_s for own, other in pairs]
     return (
         entry.agent,
         entry.runtime,

@@ -2,25 +2,36 @@
 
 from __future__ import annotations
 
+import sys
 from argparse import ArgumentParser, Namespace
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from rl_impls import registry
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands import train_table
-from rl_impls.commands.result import STDOUT, Result, publish
+from rl_impls.commands.result import STDOUT, Outcome, Result, Speed, publish
 from rl_impls.errors import SettingError
 from rl_impls.jit import require_numba
+from rl_impls.monitor import ProgressBar, performance_log
+from rl_impls.registry import learner_type
+from rl_impls.runtimes import MakeEnv, Runtime, SerialRuntime
+from rl_impls.runtimes import run as train_in_legs
+from rl_impls.tabular import QLearner
 
 NAME: Final = "train"
 OPTIONS_OF: Final = {
     "processes": ("parallel",),
-    "steps_per_sync": ("parallel", *accepts.MPI_TABLES),
+    "steps_per_sync": ("parallel", *registry.MPI_TABLES),
     "compression": ("mpi-sync",),
-    "checkpoint": accepts.MPI,
+    "checkpoint": registry.MPI,
     "envs": ("mpi-ppo", "mpi-central"),
     "actors": ("actor-learner",),
     "preset": ("actor-learner",),
+    "patience": ("serial", "actor-learner"),
+    "prioritised": ("serial", "mpi-central"),
+    "log": ("serial", "parallel", "actor-learner"),
 }
 HELP: Final = "train one agent; tell its speed, its memory and how well it plays"
 
@@ -30,7 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("env", metavar="ENV",
         help="TicTacToe-v0, rl_impls/CartPole-v1, or any name gymnasium knows")  # fmt: skip
     add("--agent", type=accepts.agent, required=True, metavar="NAME",
-        help=", ".join(accepts.AGENTS))  # fmt: skip
+        help=", ".join((*registry.LEARNERS, *registry.AGENTS)))  # fmt: skip
     add(
         "--runtime",
         type=accepts.runtime,
@@ -52,8 +63,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         help="processes of the actor-learner runtime that act, beside the one that learns "
         "(default 1)")  # fmt: skip
     add("--preset", type=accepts.preset, metavar="NAME",
-        help="optimised or original: settings of the actor-learner runtime, and of the learner's "
-        "batches")  # fmt: skip
+        help="optimised: an update of the actor-learner runtime learns from "
+        "two batches")  # fmt: skip
     add("--compression", type=accepts.compression, metavar="NAME",
         help="of what MPI ranks send: exact, float16 (default) or int8")  # fmt: skip
     add("--checkpoint", type=Path, metavar="FILE",
@@ -61,6 +72,13 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--envs", type=accepts.positive, metavar="N",
         help="environments of all ranks together, in mpi-ppo and mpi-central "
         "(default: the agent's, one for each rank that steps)")  # fmt: skip
+    add("--patience", type=accepts.positive, metavar="N",
+        help="end the training of a deep agent after N validations that were "
+        "no better")  # fmt: skip
+    add("--prioritised", action="store_true",
+        help="dqn alone: draw what it learns from by TD error, and not uniformly")  # fmt: skip
+    add("--log", type=Path, metavar="FILE",
+        help="steps/s, CPU and memory as CSV, about a hundred times in a training")  # fmt: skip
     add("--pin", action="store_true", help="a core of its own for each process")
     add("--threads", type=accepts.positive, default=1, metavar="N",
         help="of BLAS and OpenMP, in each process (default 1)")  # fmt: skip
@@ -74,7 +92,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     _check(arguments)
-    if arguments.runtime in accepts.MPI:
+    if arguments.runtime in registry.MPI:
         from rl_impls.commands import train_mpi  # mpi4py need not be there for the others
 
         train_mpi.run(arguments)
@@ -84,13 +102,64 @@ def run(arguments: Namespace) -> int:
 
 
 def _train(arguments: Namespace) -> Result:
-    if arguments.agent not in accepts.DEEP:
-        return train_table.train(arguments)
+    if arguments.agent not in registry.AGENTS:
+        return _train_table(arguments)
     require_numba(f"the agent {arguments.agent}", otherwise="choose one that learns a table")
     # Imported here: it compiles, and learners of tables do without.
     from rl_impls.commands import train_agent
 
     return train_agent.train(arguments)
+
+
+def _train_table(arguments: Namespace) -> Result:
+    make_env = accepts.environment(arguments.env)
+    env = make_env(seed=arguments.seed)
+    kind = learner_type(arguments.agent)
+    learner = kind(env.n_states, env.n_actions, seed=arguments.seed)
+    bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
+    try:
+        with (
+            _runtime(arguments, learner, make_env) as runtime,
+            performance_log(arguments.log, arguments.steps) as hooks,
+        ):
+            progress = train_in_legs(runtime, arguments.steps, hooks=hooks, tick=bar)
+            peak_rss_bytes = runtime.peak_rss_bytes()
+            facts = runtime.facts
+    finally:
+        bar.close()
+        # A training that never began must not replace what an earlier one saved.
+        if arguments.save is not None and learner.n_steps > 0:
+            learner.save(arguments.save)
+    return Result(
+        env=arguments.env,
+        agent=arguments.agent,
+        backend=None,
+        seed=arguments.seed,
+        speed=Speed.of(progress),
+        outcome=Outcome.of_table(arguments.env, learner, make_env),
+        peak_rss_bytes=peak_rss_bytes,
+        facts=facts,
+    )
+
+
+@contextmanager
+def _runtime(arguments: Namespace, learner: QLearner, make_env: MakeEnv) -> Iterator[Runtime]:
+    if arguments.runtime == "serial":
+        env = make_env(seed=arguments.seed)
+        yield SerialRuntime(learner, env, pin=arguments.pin, threads=arguments.threads)
+        return
+    from rl_impls.runtimes.parallel import ParallelRuntime
+
+    with ParallelRuntime(
+        learner,
+        make_env,
+        processes=arguments.processes,
+        steps_per_sync=arguments.steps_per_sync,
+        pin=arguments.pin,
+        threads=arguments.threads,
+        seed=arguments.seed,
+    ) as runtime:
+        yield runtime
 
 
 def _check(arguments: Namespace) -> None:
@@ -103,22 +172,30 @@ def _check(arguments: Namespace) -> None:
         accepts.check_backend(arguments.agent, arguments.backend)
     if arguments.resume:
         _check_resume(arguments)
-    if arguments.runtime in accepts.MPI and arguments.backend not in (None, "numpy"):
+    if arguments.runtime in registry.MPI and arguments.backend not in (None, "numpy"):
         raise SettingError("--backend does not go with ranks of MPI: leave one of them out.")
-    if arguments.runtime in accepts.MPI and arguments.pin:
+    if arguments.runtime in registry.MPI and arguments.pin:
         raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
-    for path in (arguments.save, arguments.json, arguments.checkpoint):
+    if arguments.patience is not None and arguments.agent not in registry.AGENTS:
+        raise SettingError("--patience is for deep agents, which are validated: leave it out.")
+    if arguments.prioritised and (arguments.agent, arguments.backend or "numpy") != (
+        "dqn",
+        "numpy",
+    ):
+        raise SettingError("--prioritised is for --agent dqn on numpy: leave it out.")
+    for path in (arguments.save, arguments.json, arguments.checkpoint, arguments.log):
         if path not in (None, STDOUT):
             accepts.check_place(Path(path))
 
 
 def _check_resume(arguments: Namespace) -> None:
-    if arguments.runtime in accepts.MPI:
+    if arguments.runtime in registry.MPI:
         if arguments.checkpoint is None:
             raise SettingError("--resume needs to know from where: give --checkpoint FILE too.")
-    elif arguments.agent not in accepts.DEEP:
+    elif arguments.agent not in registry.AGENTS:
         raise SettingError(
-            f"--resume is for {', '.join(accepts.DEEP)}, and for trainings over MPI: leave it out."
+            f"--resume is for {', '.join(registry.AGENTS)}, and for trainings over MPI: "
+            "leave it out."
         )
     elif arguments.save is None:
         raise SettingError("--resume goes on from the file of --save: give both.")

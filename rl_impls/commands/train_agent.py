@@ -1,29 +1,30 @@
-"""Training of a deep agent, as `python -m rl_impls train` asks for it."""
+"""Training of a deep agent, alone or with actors, as `python -m rl_impls train` asks for it."""
 
 from __future__ import annotations
 
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
-from rl_impls.agents.agent import Agent, DeepAgent, shape_of
-from rl_impls.agents.by_name import agent_type, make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.evaluation import evaluate
-from rl_impls.agents.presets import preset_for
-from rl_impls.agents.settings import AgentSettings
-from rl_impls.agents.training import check_fits
+from rl_impls.agents.agent import Agent, AgentSettings, DeepAgent, check_fits, shape_of
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import PipelineResult, Result, speed_of
+from rl_impls.commands.result import ActorDetails, Outcome, Result, Speed
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError
-from rl_impls.monitor.progress import ProgressBar
-from rl_impls.runtimes import Every, Hook, run
+from rl_impls.monitor import ProgressBar, performance_log
+from rl_impls.registry import ACTOR_LEARNER_PRESETS, agent_type, make_agent, preset_for
+from rl_impls.runtimes import Every, Facts, Hook, run
 from rl_impls.runtimes.deep import DeepRuntime, HasAgent, Save, Validate
+from rl_impls.runtimes.machine import cores_for
+
+if TYPE_CHECKING:
+    from rl_impls.runtimes.actor_learner.actor import MakeBatch
 
 EPISODES: Final = 100
 N_VALIDATIONS: Final = 40
@@ -39,10 +40,20 @@ Hooks = Sequence[Hook[HasAgent]]
 Play = Callable[[int, int, Agent], float]  # so many episodes, with that seed
 
 
+@dataclass(frozen=True, slots=True)
+class Told:
+    """The parts of a result that depend on how an agent was trained."""
+
+    speed: Speed
+    peak_rss_bytes: int
+    facts: Facts
+    details: ActorDetails | None = None
+
+
 def train(arguments: Namespace) -> Result:
     limit = accepts.batch_arguments(arguments.env)
     play = partial(mean_return, arguments.env, limit)
-    checkpoint = validating(play)
+    checkpoint = validating(play, arguments.patience)
     n_envs = preset_for(arguments.agent, arguments.env).n_envs
     make_env = partial(make_batch, arguments.env, n_envs, **limit)
     env = make_env(seed=arguments.seed)
@@ -58,12 +69,12 @@ def train(arguments: Namespace) -> Result:
         hooks.append(Save(seldom, arguments.save, own_env, checkpoint))
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
     try:
-        if own_env is not None:
-            told = _in_one_process(arguments, agent, own_env, hooks, bar)
-        else:
-            from rl_impls.commands.train_pipeline import with_actors
-
-            told = with_actors(arguments, agent, make_env, hooks, bar)
+        with performance_log(arguments.log, arguments.steps - n_before) as logging:
+            hooks.extend(logging)
+            if own_env is not None:
+                told = _in_one_process(arguments, agent, own_env, hooks, bar)
+            else:
+                told = _with_actors(arguments, agent, make_env, hooks, bar)
         checkpoint.judge(agent)
     finally:
         bar.close()
@@ -71,19 +82,21 @@ def train(arguments: Namespace) -> Result:
         if arguments.save is not None and agent.n_steps > n_before:
             agent.save(arguments.save, own_env, checkpoint)
     checkpoint.restore_best(agent)
-    kind = Result if own_env is not None else PipelineResult
-    return kind(
+    return Result(
         env=arguments.env,
         agent=arguments.agent,
         backend=agent.backend,
         seed=arguments.seed,
-        **outcome(play, agent),
-        **told,
+        speed=told.speed,
+        outcome=outcome(play, agent),
+        peak_rss_bytes=told.peak_rss_bytes,
+        facts=told.facts,
+        details=told.details,
     )
 
 
 def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) -> DeepAgent:
-    """A new one, or the saved one, with its environments and its best so far."""
+    """Return a new agent, or the saved one, with its environments and its best so far."""
     if not arguments.resume:
         return make_agent(
             shape_of(env), _settings(arguments), seed=arguments.seed, backend=arguments.backend
@@ -101,42 +114,63 @@ def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) 
 
 def _settings(arguments: Namespace) -> AgentSettings:
     settings = preset_for(arguments.agent, arguments.env).settings
-    if arguments.runtime == "serial":
-        return settings
-    # Imported where it is needed: a pipeline needs a POSIX system.
-    from rl_impls.commands.train_pipeline import settings_by
-
-    return settings_by(arguments.preset, settings)
+    if isinstance(settings, DQNSettings):
+        settings = replace(settings, prioritised=arguments.prioritised)
+        if arguments.preset is not None:
+            settings = settings.in_larger_batches(ACTOR_LEARNER_PRESETS[arguments.preset])
+    return settings
 
 
 def _in_one_process(
     arguments: Namespace, agent: DeepAgent, env: ControlBatch, hooks: Hooks, bar: ProgressBar
-) -> dict[str, Any]:
-    """Train; the fields of the result that depend on how."""
+) -> Told:
     n_before = agent.n_steps
     runtime = DeepRuntime(agent, env, pin=arguments.pin, threads=arguments.threads)
     progress = run(
         runtime, arguments.steps - n_before, hooks=hooks, tick=lambda n: bar(n_before + n)
     )
-    return {
-        **speed_of(progress),
-        "peak_rss_bytes": runtime.peak_rss_bytes(),
-        **asdict(runtime.facts),
-    }
+    return Told(Speed.of(progress), runtime.peak_rss_bytes(), runtime.facts)
 
 
-def validating(play: Play) -> BestCheckpoint:
-    return BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED))
+def _with_actors(
+    arguments: Namespace, agent: DeepAgent, make_env: MakeBatch, hooks: Hooks, bar: ProgressBar
+) -> Told:
+    # Imported here: actors and their rings need a POSIX system.
+    from rl_impls.runtimes.actor_learner.settings import PipelineSettings
+    from rl_impls.runtimes.actor_learner.train import train as train_by_actors
+
+    assert isinstance(agent, DQN)  # the command line lets no others in
+    n_before, n_actors = agent.n_steps, arguments.actors or 1
+    settings = PipelineSettings(actors=n_actors, threads=arguments.threads, pin=arguments.pin)
+    # A training that goes on must not draw what the one before it drew.
+    seed = arguments.seed + n_before
+    trained = train_by_actors(
+        agent, make_env, arguments.steps - n_before, settings, seed=seed,
+        hooks=hooks, tick=lambda n: bar(n_before + n), tell=bar.say,
+    )  # fmt: skip
+    cores = cores_for(n_actors + 1)[1:] if arguments.pin else ()
+    rate = trained.steps / trained.seconds
+    return Told(
+        Speed(trained.steps, trained.seconds, rate, trained.episodes),
+        trained.peak_rss_bytes,
+        Facts("actor-learner", n_actors + 1, None, cores, arguments.threads),
+        ActorDetails(
+            arguments.preset,
+            trained.drops,
+            trained.waiting_s,
+            trained.blocked_s,
+            trained.mean_lag,
+            trained.most_lag,
+        ),
+    )
 
 
-def outcome(play: Play, agent: Agent) -> dict[str, Any]:
-    """The fields of the result that tell how well it plays."""
-    return {
-        "games": EPISODES,
-        "mean_return": play(EPISODES, EVALUATION_SEED, agent),
-        "win_rate": None,
-        "loss_rate": None,
-    }
+def validating(play: Play, patience: int | None = None) -> BestCheckpoint:
+    return BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED), patience=patience)
+
+
+def outcome(play: Play, agent: Agent) -> Outcome:
+    return Outcome(EPISODES, play(EPISODES, EVALUATION_SEED, agent))
 
 
 def mean_return(

@@ -5,24 +5,22 @@ from __future__ import annotations
 import sys
 from argparse import Namespace
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from rl_impls import registry
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, Result, publish, speed_of
-from rl_impls.commands.train_table import outcome, play
+from rl_impls.commands.result import MpiDetails, Outcome, Result, Speed, publish
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
-from rl_impls.monitor.progress import ProgressBar
-from rl_impls.mpi.compression import DEFAULT
-from rl_impls.mpi.crew import deaths_named, leave
-from rl_impls.mpi.in_ranks import MpiRuntime, Ranks
-from rl_impls.mpi.waiting import until_done
-from rl_impls.mpi.world import ending_together, world
-from rl_impls.runtimes import Hook, Progress
+from rl_impls.monitor import ProgressBar
+from rl_impls.runtimes import Facts, Hook, Progress
 from rl_impls.runtimes import run as train_in_legs
+from rl_impls.runtimes.mpi.messages import DEFAULT
+from rl_impls.runtimes.mpi.runtime import MpiRuntime, Ranks
+from rl_impls.runtimes.mpi.world import deaths_named, ending_together, leave, until_done, world
 from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import check_fit
 
@@ -31,11 +29,11 @@ if TYPE_CHECKING:
 
 
 def run(arguments: Namespace) -> None:
-    """Rank 0 tells the result."""
+    """Train in the ranks of this job; rank 0 tells the result."""
     require_numba("training over MPI", otherwise="choose --runtime serial")
     comm = world()
     with ending_together(comm), deaths_named():
-        if arguments.agent not in accepts.DEEP:
+        if arguments.agent not in registry.AGENTS:
             _train(arguments, comm)
             return
         from rl_impls.commands import train_mpi_agent  # it compiles what tables do without
@@ -58,27 +56,29 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
         learner.set_progress(saved.n_steps, saved.n_episodes)
     runtime = _runtime(arguments, learner, env, comm)
     progress = run_shown(arguments, runtime, n_before)
-    told = told_by(runtime, n_before)
+    told = told_by(runtime, n_before, arguments.compression)
 
-    def result() -> MpiResult:
+    def result() -> Result:
         if arguments.save is not None and learner.n_steps > 0:
             learner.save(arguments.save)
-        return MpiResult(
+        return Result(
             env=arguments.env,
             agent=arguments.agent,
             backend=None,
             seed=arguments.seed,
-            **speed_of(progress),
-            **outcome(arguments.env, play(learner, make_env)),
-            compression=arguments.compression,
-            **told,
+            speed=Speed.of(progress),
+            outcome=Outcome.of_table(arguments.env, learner, make_env),
+            peak_rss_bytes=told.peak_rss_bytes,
+            facts=told.facts,
+            details=told.details,
         )
 
     tell(runtime, result, arguments.json)
 
 
 def rank_seed(seed: int, rank: int, n_before: int) -> int:
-    """Rank 0 begins as a serial training does. A resumed training meets games it has not seen."""
+    """Return the seed of a rank: rank 0 begins as a serial training does, and a resumed training
+    meets games it has not seen."""
     if rank == n_before == 0:
         return seed
     words = np.random.SeedSequence([seed, rank, n_before]).generate_state(1)
@@ -89,35 +89,55 @@ def _runtime(
     arguments: Namespace, learner: CompiledQLearning, env: TabularEnv, comm: Intracomm
 ) -> MpiRuntime:
     # Imported here: they compile.
-    from rl_impls.mpi.asynchronous import MpiAsyncRuntime
-    from rl_impls.mpi.checkpoint import Checkpoint
-    from rl_impls.mpi.sync import MpiSyncRuntime
+    from rl_impls.runtimes.mpi.asynchronous import MpiAsyncRuntime
+    from rl_impls.runtimes.mpi.runtime import Checkpoint
+    from rl_impls.runtimes.mpi.sync import MpiSyncRuntime
+    from rl_impls.runtimes.parallel import STEPS_PER_SYNC_COMPILED
 
     checkpoint = None if arguments.checkpoint is None else Checkpoint(arguments.checkpoint)
-    how: dict[str, Any] = {"threads": arguments.threads, "checkpoint": checkpoint}
-    if arguments.steps_per_sync is not None:
-        how["steps_per_sync"] = arguments.steps_per_sync
     if arguments.runtime == "mpi-async":
-        return MpiAsyncRuntime(learner, env, comm, **how)
-    return MpiSyncRuntime(learner, env, comm, compression=arguments.compression, **how)
+        return MpiAsyncRuntime(
+            learner, env, comm, threads=arguments.threads, checkpoint=checkpoint,
+            steps_per_sync=arguments.steps_per_sync or STEPS_PER_SYNC_COMPILED,
+        )  # fmt: skip
+    return MpiSyncRuntime(
+        learner, env, comm, threads=arguments.threads, checkpoint=checkpoint,
+        steps_per_sync=arguments.steps_per_sync, compression=arguments.compression,
+    )  # fmt: skip
 
 
-def told_by(runtime: MpiRuntime, n_before: int) -> dict[str, Any]:
-    """The fields of the result that all ranks know together; the runtime is closed then."""
-    told = {
-        "peak_rss_bytes": runtime.peak_rss_bytes(),
-        **asdict(runtime.facts),
-        "ranks": runtime.facts.processes,
-        "ranks_lost": runtime.facts.processes - runtime.comm.Get_size(),
-        "resumed_steps": n_before,
-        **asdict(runtime.traffic()),
-    }
+@dataclass(frozen=True, slots=True)
+class ToldByRanks:
+    """The parts of a result that all ranks know together."""
+
+    peak_rss_bytes: int
+    facts: Facts
+    details: MpiDetails
+
+
+def told_by(runtime: MpiRuntime, n_before: int, compression: str | None = None) -> ToldByRanks:
+    """Ask all ranks, and close the runtime."""
+    facts, traffic = runtime.facts, runtime.traffic()
+    told = ToldByRanks(
+        runtime.peak_rss_bytes(),
+        facts,
+        MpiDetails(
+            ranks=facts.processes,
+            ranks_lost=facts.processes - runtime.comm.Get_size(),
+            resumed_steps=n_before,
+            compression=compression,
+            syncs=traffic.syncs,
+            bytes_sent=traffic.bytes_sent,
+            sync_seconds=traffic.sync_seconds,
+            sync_period=traffic.sync_period,
+        ),
+    )
     runtime.close()
     return told
 
 
 def tell(runtime: MpiRuntime, result: Callable[[], Result], target: str | None) -> None:
-    """Rank 0 does, and the others wait for it."""
+    """Let rank 0 tell the result while the others wait for it."""
     if runtime.comm.Get_rank() == 0:
         publish(result(), target)
     if runtime.comm.Get_size() < runtime.facts.processes:
@@ -132,7 +152,8 @@ def run_shown(
     hooks: Sequence[Hook[Ranks]] = (),
     after_tick: Callable[[], None] = lambda: None,
 ) -> Progress:
-    """Rank 0 shows it, whichever process that is by then, and does what comes after a tick."""
+    """Train with a bar that rank 0 shows, whichever process that is by then; it also does what
+    comes after a tick."""
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
 
     def tick(n: int) -> None:

@@ -3,30 +3,27 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_impls.agents.agent import DeepAgent, shape_of
-from rl_impls.agents.by_name import AGENTS, make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.dqn import DQN
+from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO
-from rl_impls.agents.presets import preset_for
 from rl_impls.commands import arguments as accepts
-from rl_impls.commands.result import MpiResult, speed_of
+from rl_impls.commands.result import Result, Speed
 from rl_impls.commands.train_agent import N_VALIDATIONS, mean_return, outcome, validating
 from rl_impls.commands.train_mpi import rank_seed, run_shown, tell, told_by
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
-from rl_impls.mpi.alike import shared
-from rl_impls.mpi.central import MpiCentralRuntime
-from rl_impls.mpi.checkpoint import Checkpoint
-from rl_impls.mpi.in_ranks import AtRankZero
-from rl_impls.mpi.ppo import MpiPPORuntime
+from rl_impls.registry import agent_type, make_agent, preset_for
 from rl_impls.runtimes import Every, Hook, Progress
 from rl_impls.runtimes.deep import Validate
+from rl_impls.runtimes.mpi.central import MpiCentralRuntime
+from rl_impls.runtimes.mpi.ppo import MpiPPORuntime
+from rl_impls.runtimes.mpi.runtime import AtRankZero, Checkpoint, shared
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm
@@ -36,7 +33,7 @@ AgentRuntime = MpiPPORuntime | MpiCentralRuntime
 
 @dataclass(frozen=True, slots=True)
 class WithBest:
-    """What a checkpoint holds: all that a training goes on from."""
+    """An agent with its best parameters: all that a training goes on from."""
 
     agent: DeepAgent
     best: BestCheckpoint
@@ -55,26 +52,29 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
     n_envs, n_own = _n_envs(arguments, comm.Get_size())
     env = make_batch(arguments.env, n_own, seed=seed, **limit)
     settings = preset_for(arguments.agent, arguments.env).settings
+    if isinstance(settings, DQNSettings):
+        settings = replace(settings, prioritised=arguments.prioritised)
     shape = shape_of(env)._replace(n_envs=n_envs)
     runtime = _runtime(arguments, saved or make_agent(shape, settings, seed=seed), env, comm)
     progress = _run(arguments, runtime, n_before, best)
     told = told_by(runtime, n_before)
 
-    def result() -> MpiResult:
+    def result() -> Result:
         agent = runtime.agent
         best.judge(agent)
         for path in {arguments.save, arguments.checkpoint} - {None}:
             agent.save(path, None, best)
         best.restore_best(agent)
-        return MpiResult(
+        return Result(
             env=arguments.env,
             agent=arguments.agent,
             backend=agent.backend,
             seed=arguments.seed,
-            **speed_of(progress),
-            **outcome(play, agent),
-            compression=None,
-            **told,
+            speed=Speed.of(progress),
+            outcome=outcome(play, agent),
+            peak_rss_bytes=told.peak_rss_bytes,
+            facts=told.facts,
+            details=told.details,
         )
 
     tell(runtime, result, arguments.json)
@@ -83,11 +83,11 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
 def _saved(arguments: Namespace, best: BestCheckpoint) -> DeepAgent | None:
     if not arguments.resume:
         return None
-    return AGENTS[arguments.agent].load(arguments.checkpoint, None, best)
+    return agent_type(arguments.agent).load(arguments.checkpoint, None, best)
 
 
 def _n_envs(arguments: Namespace, n_ranks: int) -> tuple[int, int]:
-    """That the agent is made for, and those of a rank."""
+    """Return the environments that the agent is made for, and those of a rank."""
     if arguments.runtime == "mpi-central":
         n_workers = max(1, n_ranks - 1)
         n = arguments.envs or n_workers

@@ -1,8 +1,10 @@
-"""The rules once more, for compiled code.
+"""The rules of the games once more, for compiled code: of tic-tac-toe and of the bandit.
 
 Compiled code calls `reset_state` and `step_state` with a model's tables, and the type of the tables
 chooses the rules while it compiles: no call goes through a pointer, and the result can be cached.
-Rules are added with `rules_for`. They follow the model's `reset` and `step` draw by draw.
+Rules are added with `rules_for`.
+
+They follow the model's `reset` and `step` draw by draw.
 """
 
 from __future__ import annotations
@@ -14,16 +16,16 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from rl_impls.envs.bandit import BanditTables
+from rl_impls.envs.games import AGENT, GOES_ON, N_CELLS, OPPONENT, BanditTables, TicTacToeTables
 from rl_impls.envs.model import Actions, Draws, Flags, Rewards, States
-from rl_impls.envs.tictactoe import AGENT, GOES_ON, N_CELLS, OPPONENT, TicTacToeTables
 from rl_impls.jit import compiled
 
 _RULES: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 
 def rules_for(tables: type, reset: Callable[..., Any], step: Callable[..., Any]) -> None:
-    """`reset(tables, draw)` and `step(tables, state, action, draw)` in what numba can compile."""
+    """Register `reset(tables, draw)` and `step(tables, state, action, draw)`, in what numba can
+    compile."""
     _RULES[tables] = (reset, step)
 
 
@@ -32,12 +34,12 @@ def has_rules(tables: object) -> bool:
 
 
 def reset_state(tables: Any, draw: Any) -> int:
-    """The first state of an episode."""
+    """Return the first state of an episode."""
     return int(_RULES[type(tables)][0](tables, draw))
 
 
 def step_state(tables: Any, state: Any, action: Any, draw: Any) -> tuple[int, float, bool]:
-    """The next state, the reward, and whether the episode terminated."""
+    """Return the next state, the reward, and whether the episode terminated."""
     s_t, r_t, terminated = _RULES[type(tables)][1](tables, state, action, draw)
     return int(s_t), float(r_t), bool(terminated)
 

@@ -12,8 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 
-from rl_impls.envs.model import Model
-from rl_impls.envs.single import ModelEnv
+from rl_impls.envs.model import Info, Model, ModelEnv
 from rl_impls.errors import SpaceError
 
 Legal = tuple[int, ...] | None  # the actions that may be taken; None where all may
@@ -74,7 +73,7 @@ class TabularEnv:
         assert isinstance(self._env, ModelEnv), "only asked for where there is a model"
         return self._env
 
-    def _legal_in(self, info: dict[str, Any]) -> Legal:
+    def _legal_in(self, info: Info) -> Legal:
         mask = info.get("action_mask")
         if mask is None:
             return None
@@ -86,12 +85,12 @@ class TabularEnv:
 
 
 def make_tabular(name: str, *, seed: int | None = None, **arguments: Any) -> TabularEnv:
-    """`gymnasium.make(name, **arguments)` by number."""
+    """Make `gymnasium.make(name, **arguments)`, seen by number."""
     return TabularEnv(gymnasium.make(name, **arguments), seed=seed)
 
 
 def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]]:
-    """How many observations a space has, and the number of each."""
+    """Return how many observations a space has, and what numbers each."""
     match space:
         case spaces.Discrete():
             first = int(space.start)
@@ -110,7 +109,7 @@ def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]
             )
 
     def number(observation: Any) -> int:
-        """Mixed radix: the last component counts singly."""
+        """Number an observation in mixed radix: the last component counts singly."""
         n = 0
         for value, first, size in zip(observation, firsts, sizes, strict=True):
             n = n * size + int(value) - first

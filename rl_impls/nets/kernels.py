@@ -1,4 +1,4 @@
-"""What networks and optimisers do between two matrix products, in compiled code.
+"""Compiled code for everything that networks and optimisers do between two matrix products.
 
 One pass over an array takes the place of several in NumPy. `plain` holds the same functions. Every
 constant has the type of the array: another one would make a float32 sum one of float64.
@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 
 from rl_impls.jit import compiled, inlined
-from rl_impls.nets.activations import (
+from rl_impls.nets.plain import (
     CUBE,
     GELU,
     LEAK,
@@ -58,7 +58,8 @@ def affine_row(h: Array, weight: Array, bias: Array, z: Array) -> None:
 
 @inlined
 def activate_row(z: Array, y: Array, code: int) -> None:
-    """See `activations`. A comparison with NaN is false, so that NaN goes through."""
+    """Apply an activation; see `plain`. A comparison with NaN is false, so that NaN goes
+    through."""
     number = z.dtype.type
     zero, half, one, leak = number(0.0), number(0.5), number(1.0), number(LEAK)
     if code == RELU:
@@ -181,7 +182,7 @@ def through(delta: Array, kept: Array, bias_grad: Array, code: int) -> None:
 
 
 def gelu_slope(z: Array, out: Array) -> None:
-    """See `activations.gelu_slope`. NumPy has the quicker tanh; the rest goes over it once."""
+    """Compute `plain.gelu_slope`. NumPy has the quicker tanh; the rest goes over it once."""
     tanh_of_gelu(z, out)
     _slope_from_tanh(z.ravel(), out.ravel())
 
@@ -198,7 +199,8 @@ def _slope_from_tanh(z: Array, t: Array) -> None:
 
 @compiled
 def adam(params: Array, grads: Array, mean: Array, square: Array, c: Array) -> None:
-    """See `optimisers.Adam`; `c` holds beta_1, 1 - beta_1, beta_2, 1 - beta_2, a, b and eps."""
+    """Make a step of `optimisers.Adam`; `c` holds beta_1, 1 - beta_1, beta_2, 1 - beta_2, a, b and
+    eps."""
     zero, tiny = params.dtype.type(0.0), params.dtype.type(TINY)
     for i in range(len(params)):
         grad = grads[i]
@@ -211,7 +213,7 @@ def adam(params: Array, grads: Array, mean: Array, square: Array, c: Array) -> N
 
 @compiled
 def momentum(params: Array, grads: Array, velocity: Array, c: Array) -> None:
-    """See `optimisers.SGD`; `c` holds the momentum and the learning rate."""
+    """Make a step of `optimisers.SGD`; `c` holds the momentum and the learning rate."""
     for i in range(len(params)):
         velocity[i] = c[0] * velocity[i] + grads[i]
         params[i] -= c[1] * velocity[i]

@@ -2,17 +2,84 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from itertools import pairwise
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
-from rl_impls.nets.activations import GELU, LINEAR, SLOPE, Activation, Array, activation_named
-from rl_impls.nets.init import he_normal, init_named
-from rl_impls.nets.ops import fastest
-from rl_impls.nets.views import Layer, Views, layers_of
+from rl_impls.errors import SettingError
+from rl_impls.nets import fastest
+from rl_impls.nets.plain import GELU, LINEAR, SLOPE, Activation, Array, activation_named
+
+Weights = NDArray[np.float32]
+
+
+def he_normal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from N(0, 2 / fan_in), which keep the variance of ReLU layers (He et al., 2015)."""
+    scale = np.float32(np.sqrt(2.0 / fan_in))
+    return rng.standard_normal((fan_in, fan_out), dtype=np.float32) * scale
+
+
+def he_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from U(-b, b), b = sqrt(6 / fan_in), which have the variance of `he_normal`."""
+    return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / fan_in))
+
+
+def xavier_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from U(-b, b), b = sqrt(6 / (fan_in + fan_out)), for tanh (Glorot & Bengio, 2010)."""
+    return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / (fan_in + fan_out)))
+
+
+def _uniform(rng: np.random.Generator, fan_in: int, fan_out: int, bound: float) -> Weights:
+    return rng.uniform(-bound, bound, (fan_in, fan_out)).astype(np.float32)
+
+
+INITS: Final[dict[str, Callable[[np.random.Generator, int, int], Weights]]] = {
+    init.__name__: init for init in (he_uniform, xavier_uniform, he_normal)
+}
+
+
+def init_named(name: str) -> Callable[[np.random.Generator, int, int], Weights]:
+    if name not in INITS:
+        raise SettingError(f"there is no init {name!r}: choose one of {', '.join(INITS)}.")
+    return INITS[name]
+
+
+class Layer(NamedTuple):
+    """The arrays that one dense layer works on in a batch of some size: y = activation(z), z = h W
+    + b."""
+
+    activation: Activation
+    weight: Array
+    bias: Array
+    z: Array  # the same array as y where the activation does not keep it
+    y: Array
+    delta: Array  # dL/dy, then dL/dz
+    delta_before: Array  # dL/dh, which is the delta of the layer before
+    slope: Array  # dy/dz, where it is not computed on the way
+
+
+class Views(NamedTuple):
+    layers: tuple[Layer, ...]
+    out: Array
+    few: bool  # rows, too few for a call of BLAS a layer to pay
+
+
+def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Array]]:
+    """Return weights (fan_in, fan_out) and biases (fan_out,): views of one flat array, layer by
+    layer."""
+    weights, biases = [], []
+    at = 0
+    for fan_in, fan_out in pairwise(sizes):
+        bias_at = at + fan_in * fan_out
+        weights.append(flat[at:bias_at].reshape(fan_in, fan_out))
+        biases.append(flat[bias_at : bias_at + fan_out])
+        at = bias_at + fan_out
+    return weights, biases
+
 
 __all__ = ["MLP", "he_normal"]
 
@@ -21,7 +88,7 @@ _MOST_VIEWS: Final = 16
 
 
 class MLP:
-    """Dense layers with an activation between them and another one at the end.
+    """A stack of dense layers with an activation between them and another one at the end.
 
     All weights and biases lie in one flat array, `params`, and their gradients in another, `grads`:
     an optimiser, a copy for a target network or an average over processes is one pass over each.
@@ -106,10 +173,10 @@ class MLP:
     def backward(
         self, grad_out: NDArray[Any], *, accumulate: bool = False, input_grad: bool = False
     ) -> NDArray[Any] | None:
-        """From dL/dy of the last `forward`'s output to dL/dparams in `grads`.
+        """Turn dL/dy of the last `forward`'s output into dL/dparams in `grads`.
 
         Sums over the rows: the gradient of a mean over the batch comes out where `grad_out` was
-        divided by its number of rows, as the functions in `losses` do. With `accumulate` it is
+        divided by its number of rows, as the losses in `optimisers` do. With `accumulate` it is
         added to what `grads` holds. With `input_grad` it returns dL/dx, which the next call
         overwrites. `grad_out` is left alone.
         """
@@ -135,7 +202,7 @@ class MLP:
         return delta if input_grad else None
 
     def _through(self, layer: Layer, delta: Array, bias_grad: Array) -> Array:
-        """Back through a layer's activation, and the gradient of its bias."""
+        """Go back through a layer's activation, and compute the gradient of its bias."""
         code = layer.activation.code
         # What the caller gave is not written to, and compiled code wants it in one piece.
         if delta is not layer.delta and not (code == LINEAR and delta.flags.carray):
@@ -161,7 +228,7 @@ class MLP:
         return self.output if layer == len(self.sizes) - 2 else self.activation
 
     def _checked(self, x: NDArray[Any]) -> Views:
-        """The views for a batch of this shape, if there can be one."""
+        """Return the views for a batch of this shape, if there can be one."""
         if x.ndim != 2 or x.shape[1] != self.sizes[0]:
             raise ValueError(f"expected an input of shape (batch, {self.sizes[0]}), not {x.shape}")
         if len(x) > self.max_batch:
@@ -172,7 +239,7 @@ class MLP:
         return views
 
     def _viewed(self, n: int) -> Views:
-        """The parts of the arrays that a batch of `n` rows works on."""
+        """Return the parts of the arrays that a batch of `n` rows works on."""
         layers = []
         at = 0
         for i, (fan_in, fan_out) in enumerate(pairwise(self.sizes)):

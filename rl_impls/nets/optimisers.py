@@ -15,14 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.errors import SettingError
-from rl_impls.nets.ops import fastest
+from rl_impls.nets import fastest
 from rl_impls.schedules import Constant, Rate
 
 State = dict[str, NDArray[Any]]
 
 
 class Optimiser(Protocol):
-    """What an agent asks of one, whatever its steps are computed with."""
+    """Steps down a gradient; an agent asks for no more, whatever the steps are computed with."""
 
     n_steps: int
 
@@ -118,7 +118,8 @@ class Adam:
 
 
 def corrections(rate: float, t: int, betas: tuple[float, float]) -> tuple[float, float]:
-    """rate / (1 - beta_1**t) and 1 / sqrt(1 - beta_2**t): of a step, not of each parameter."""
+    """Return rate / (1 - beta_1**t) and 1 / sqrt(1 - beta_2**t): of a step, not of each
+    parameter."""
     return rate / (1.0 - betas[0] ** t), 1.0 / math.sqrt(1.0 - betas[1] ** t)
 
 
@@ -146,3 +147,74 @@ def _restore(state: Mapping[str, NDArray[Any]], **arrays: NDArray[Any]) -> None:
             )
     for name, array in arrays.items():
         array[:] = state[name]
+
+
+def clip_by_norm(grads: NDArray[Any], most: float = 0.5) -> float:
+    """g <- g min(1, most / |g|), in place; returns |g| before (Pascanu et al., 2013).
+
+    A gradient that is not finite stays what it is, and so is the norm that is returned.
+    """
+    if not most > 0.0:
+        raise SettingError(f"the norm to clip to lies above 0, not at {most}.")
+    norm = norm_of(grads)
+    if most < norm < math.inf:
+        grads *= most / norm
+    return norm
+
+
+def norm_of(grads: NDArray[Any]) -> float:
+    """Return |g|; it is finite where all of g is."""
+    with np.errstate(over="ignore"):
+        norm = math.sqrt(np.dot(grads, grads))
+    if math.isinf(norm):  # the squares may be too large for float32 where their root is not
+        norm = float(np.linalg.norm(grads.astype(np.float64)))
+    return norm
+
+
+class Polyak:
+    """w' <- w' + tau (w - w'): a target network that follows slowly (Lillicrap et al., 2016)."""
+
+    def __init__(self, target: NDArray[Any], source: NDArray[Any], tau: float = 0.005) -> None:
+        if not 0.0 <= tau <= 1.0:
+            raise SettingError(f"tau lies between 0 and 1, not at {tau}.")
+        self._target, self._source = target, source
+        self._constants = np.array([tau], target.dtype)
+        self._towards = fastest().towards
+
+    def step(self) -> None:
+        self._towards(self._target, self._source, self._constants)
+
+
+# Losses as means over a batch, with the gradient that `MLP.backward` takes.
+#
+# The mean is taken here, once: each row's part of the gradient is divided by the number of rows.
+# Where a batch comes in parts, `rows` is the number of rows of all of them, and losses and
+# gradients of the parts add up to those of the whole.
+
+
+def mean_squared(
+    y: NDArray[Any], target: NDArray[Any], grad: NDArray[Any], *, rows: int | None = None
+) -> float:
+    """L = 1/n sum_i |y_i - target_i|**2;  grad <- dL/dy = 2 (y - target) / n"""
+    n = rows or len(y)
+    np.subtract(y, target, out=grad)
+    loss = float(np.dot(grad.ravel(), grad.ravel())) / n
+    grad *= 2.0 / n
+    return loss
+
+
+def mean_huber(
+    y: NDArray[Any], target: NDArray[Any], grad: NDArray[Any], *, rows: int | None = None
+) -> float:
+    """L = 1/n sum_ij h(y_ij - target_ij);  grad <- dL/dy = clip(y - target, -1, 1) / n
+
+    Huber (1964):
+    h(d) = d**2 / 2 where |d| <= 1, else |d| - 1/2, which is c (d - c / 2) with c = clip(d, -1, 1).
+    """
+    n = rows or len(y)
+    difference = y - target
+    np.clip(difference, -1.0, 1.0, out=grad)
+    difference -= 0.5 * grad
+    loss = float(np.dot(difference.ravel(), grad.ravel())) / n
+    grad *= 1.0 / n
+    return loss

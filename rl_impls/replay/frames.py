@@ -72,18 +72,18 @@ class FrameReplay:
 
     @property
     def nbytes(self) -> int:
-        """Of all that is kept for each frame."""
+        """The bytes of all that is kept for each frame."""
         kept = (self._frames, self._a, self._r, self._terminated, self._age, self._is_last)
         return sum(array.nbytes for array in kept)
 
     def add(self, frame: Frames, a_tm1: int, r_t: float, terminated_t: bool) -> None:
-        """What was seen, what was done there, and what that gave."""
+        """Add what was seen, what was done there, and what that gave."""
         slot = self._put(frame)
         self._a[slot], self._r[slot], self._terminated[slot] = a_tm1, r_t, terminated_t
         self._is_last[slot] = False
 
     def end(self, frame: Frames) -> None:
-        """The last frame of an episode, however it ended; the next one begins another."""
+        """Add the last frame of an episode, however it ended; the next one begins another."""
         self._is_last[self._put(frame)] = True
         self._next_age = 0
 
@@ -96,7 +96,7 @@ class FrameReplay:
         return slot
 
     def can_draw(self, numbers: Numbers) -> NDArray[np.bool_]:
-        """Whether these frames begin a transition of which all can be shown."""
+        """Tell whether these frames begin a transition of which all can be shown."""
         slots = numbers % self.capacity
         oldest = max(0, self.n_added - self.capacity)
         whole = (numbers - self._age[slots] >= oldest) & (numbers < self.n_added - 1)
@@ -120,13 +120,13 @@ class FrameReplay:
         oldest = max(0, self.n_added - self.capacity)
         n = self.n_added - oldest
         # One that cannot be shown is drawn again: all others stay equally likely.
-        found: list[Any] = []
+        drawn_parts: list[Any] = []
         missing = self._batch_size
         while missing:
             numbers = oldest + (drawn(self._rng, 2 * missing) * n).astype(np.int64)
             good = numbers[self.can_draw(numbers)][:missing]
             if not len(good) and not self.can_draw(np.arange(oldest, self.n_added)).any():
                 raise ValueError("no transition is whole yet: add more frames before sampling")
-            found.append(good)
+            drawn_parts.append(good)
             missing -= len(good)
-        return np.concatenate(found)
+        return np.concatenate(drawn_parts)

@@ -1,20 +1,141 @@
-"""Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call.
-
-Batches go along the upper levels of the sum tree and down the others level by level: the rows of a
-level do not wait for each other, and what they need next is fetched meanwhile.
-"""
+"""Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 import numpy as np
+from llvmlite import ir  # type: ignore[import-untyped]
+from numba import types
+from numba.extending import intrinsic, overload
 from numpy.typing import NDArray
 
 from rl_impls.jit import compiled, inlined
-from rl_impls.replay.lanes import child_at, fetch
-from rl_impls.replay.tree import LEAVES, NEVER_ADDED, NOT_FINITE, WIDTH, Leaves, Rng, Rows, Tree
+from rl_impls.replay.layout import (
+    LEAVES,
+    LINE,
+    NEVER_ADDED,
+    NOT_FINITE,
+    WIDTH,
+    Leaves,
+    Rng,
+    Rows,
+    Tree,
+    ends_of,
+)
 from rl_impls.splitmix import GAMMA, unit
+
+# What the way down a sum tree takes and Numba does not write by itself: vectors and prefetches.
+#
+# They are LLVM's own, which each processor's backend turns into what it has: with AVX-512, eight
+# sums of a group in three steps, and one comparison with all of them. They are fixed: what Numba
+# has cached of their callers never goes stale.
+#
+# Called from Python they do the same with NumPy, and fetch nothing.
+
+
+def child_at(groups: Any, group: int, mark: float) -> tuple[int, float]:
+    """Return the child of a group in which the mark lies, and how far into it.
+
+    Without a branch: nobody can foretell where the mark lies. Behind all of them is in the last.
+    """
+    ends = ends_of(groups[group])
+    child = int(np.count_nonzero(mark >= ends[:-1]))
+    return child, float(mark - (ends[child - 1] if child else 0.0))
+
+
+def fetch(rows: Any, row: int) -> None:
+    """Have a row under way from memory before it is needed."""
+
+
+def _place(context: Any, builder: Any, kind: Any, rows: Any, row: Any) -> Any:
+    """Return the address of a row of a two-dimensional array."""
+    array = context.make_array(kind)(context, builder, rows)
+    width = builder.extract_value(array.shape, 1)
+    return builder.gep(array.data, [builder.mul(row, width)])
+
+
+def _begins(builder: Any, children: Any) -> Any:
+    """Return where each child begins: at 0, then at all of `layout.ends_of` but the last."""
+    n = children.type.count
+    zeros = ir.Constant(children.type, [0.0] * n)
+
+    def moved(lanes: Any, by: int) -> Any:
+        sources = [n] * by + list(range(n - by))
+        kind = ir.VectorType(ir.IntType(32), n)
+        return builder.shuffle_vector(lanes, zeros, ir.Constant(kind, sources))
+
+    ends, by = children, 1
+    while by < n:
+        ends = builder.fadd(ends, moved(ends, by))
+        by *= 2
+    return moved(ends, 1)
+
+
+def _everywhere(builder: Any, number: Any, n: int) -> Any:
+    """Return a vector of n times this number."""
+    lanes = ir.Constant(ir.VectorType(number.type, n), ir.Undefined)
+    first = builder.insert_element(lanes, number, ir.IntType(32)(0))
+    to_first = ir.Constant(ir.VectorType(ir.IntType(32), n), [0] * n)
+    return builder.shuffle_vector(first, lanes, to_first)
+
+
+def _child_code(typing: Any, groups: Any, group: Any, mark: Any) -> Any:
+    n = 8 * LINE // groups.dtype.bitwidth
+
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        kept = ir.VectorType(context.get_data_type(groups.dtype), n)
+        place = _place(context, builder, signature.args[0], args[0], args[1])
+        children = builder.load(builder.bitcast(place, kept.as_pointer()), align=4)
+        if groups.dtype != types.float64:
+            children = builder.fpext(children, ir.VectorType(ir.DoubleType(), n))
+        begins = _begins(builder, children)
+        behind = builder.fcmp_ordered(">=", _everywhere(builder, args[2], n), begins)
+        # Whatever rounding did to the mark, nothing lies before the first.
+        others = ir.Constant(ir.VectorType(ir.IntType(1), n), [False] + [True] * (n - 1))
+        flags = builder.bitcast(builder.and_(behind, others), ir.IntType(n))
+        child = builder.zext(builder.ctpop(flags), ir.IntType(64))
+        rest = builder.fsub(args[2], builder.extract_element(begins, child))
+        return context.make_tuple(builder, signature.return_type, (child, rest))
+
+    pair = types.Tuple((types.int64, types.float64))  # type: ignore[no-untyped-call]
+    return pair(groups, types.intp, types.float64), code
+
+
+_child: Any = intrinsic(_child_code)
+
+
+def _fetch_code(typing: Any, rows: Any, row: Any) -> Any:
+    def code(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        pointer, number = ir.IntType(8).as_pointer(), ir.IntType(32)
+        kind = ir.FunctionType(ir.VoidType(), [pointer, number, number, number])
+        prefetch = builder.module.declare_intrinsic("llvm.prefetch", [pointer], kind)
+        place = _place(context, builder, signature.args[0], args[0], args[1])
+        # To be read; into the nearest cache; data, not code.
+        builder.call(prefetch, [builder.bitcast(place, pointer), number(0), number(3), number(1)])
+        return context.get_dummy_value()
+
+    return types.void(rows, types.intp), code
+
+
+_fetch: Any = intrinsic(_fetch_code)
+
+
+@overload(child_at, strict=False)
+def _child_at(groups: Any, group: Any, mark: Any) -> Any:
+    return lambda groups, group, mark: _child(groups, group, mark)
+
+
+@overload(fetch, strict=False)
+def _fetch_row(rows: Any, row: Any) -> Any:
+    return lambda rows, row: _fetch(rows, row)
+
+
+# Sampling from a ring of transitions in compiled code: rows are drawn and gathered in one call.
+#
+# Batches go along the upper levels of the sum tree and down the others level by level: the rows of
+# a level do not wait for each other, and what they need next is fetched meanwhile.
+
 
 SHIFT: Final = 3  # an eighth
 LEAF_SHIFT: Final = 4  # a sixteenth
@@ -24,7 +145,7 @@ LEAF_SHIFT: Final = 4  # a sixteenth
 def gather(
     ring: Any, rows: Any, obs_tm1: Any, a_tm1: Any, r_t: Any, obs_t: Any, terminated_t: Any
 ) -> None:
-    """See `layout`."""
+    """Gather the fields of these rows; see `layout`."""
     size = obs_tm1.shape[1]
     # A short loop first: it has many rows under way from memory before they are needed.
     for i in range(len(rows)):
@@ -86,7 +207,8 @@ def sample(
 
 @inlined
 def walked_level(n_levels: int, last: int, n_marks: int) -> int:
-    """The last level that has no more nodes than there are marks; `last` is the lowest node."""
+    """Return the last level that has no more nodes than there are marks; `last` is the lowest
+    node."""
     level = 0
     while level + 1 < n_levels and last >> (SHIFT * (n_levels - 2 - level)) < n_marks:
         level += 1
@@ -95,7 +217,7 @@ def walked_level(n_levels: int, last: int, n_marks: int) -> int:
 
 @inlined
 def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
-    """The node of a level in which each mark lies; marks become how far into it.
+    """Find the node of a level in which each mark lies; marks become how far into it.
 
     Marks ascend: all of them are found in one pass along the level.
     """
@@ -115,8 +237,8 @@ def walk(tree: Any, begin: int, last: int, marks: Any, nodes: Any) -> None:
 def descend(
     leaves: Any, tree: Any, starts: Any, last_leaf: int, rng: Any, marks: Any, nodes: Any
 ) -> None:
-    """A lowest node for each of `nodes`, one from each of as many equal parts of the total, and
-    how far into it."""
+    """Find a lowest node for each of `nodes`, one from each of as many equal parts of the total,
+    and how far into it."""
     n = len(nodes)
     share = tree[0, 0] / n
     counter = rng[0]
@@ -231,7 +353,7 @@ def update_tree(
 def fill_tree(
     leaves: Leaves, tree: Tree, starts: Rows, begin: int, end: int, priority: float
 ) -> None:
-    """The same priority for the slots from `begin` to before `end`, at least one."""
+    """Give the slots from `begin` to before `end`, at least one, the same priority."""
     for slot in range(begin, end):
         leaves[slot >> LEAF_SHIFT, slot & (LEAVES - 1)] = priority
     first, last = begin >> LEAF_SHIFT, (end - 1) >> LEAF_SHIFT

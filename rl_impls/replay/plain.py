@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.replay.tree import (
+from rl_impls.replay.layout import (
     LEAVES,
     NEVER_ADDED,
     NOT_FINITE,
@@ -96,14 +96,14 @@ def _descend(
 
 
 def _walk(level: NDArray[np.float64], marks: NDArray[np.float64], nodes: Rows) -> None:
-    """The node of a level in which each mark lies; marks become how far into it."""
+    """Find the node of a level in which each mark lies; marks become how far into it."""
     begins = np.concatenate([[0.0], np.cumsum(level[:-1])])
     nodes[:] = np.searchsorted(begins[1:], marks, side="right")
     marks -= begins[nodes]
 
 
 def _child_at(groups: Array, marks: NDArray[np.float64]) -> Rows:
-    """The child of each group in which its mark lies; marks become how far into it."""
+    """Return the child of each group in which its mark lies; marks become how far into it."""
     begins = np.zeros(groups.shape)
     begins[:, 1:] = ends_of(groups)[:, :-1]
     child: Rows = (marks[:, None] >= begins[:, 1:]).sum(axis=1)
@@ -112,7 +112,7 @@ def _child_at(groups: Array, marks: NDArray[np.float64]) -> Rows:
 
 
 def _lanes(ring: Array, obs: Array, actions: Array) -> tuple[Array, ...]:
-    """The fields of all rows, each (n, size): see `layout`."""
+    """Return the fields of all rows, each (n, size): see `layout`."""
     size = obs.shape[1]
     if actions.dtype == np.int64:
         a_tm1 = ring.view(np.int64)[:, size + 1 : size + 2]

@@ -16,9 +16,15 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rl_impls.errors import SettingError
-from rl_impls.replay.ring import Ring, State
-from rl_impls.replay.transitions import PrioritisedTransitions, Transitions
-from rl_impls.replay.tree import NEVER_ADDED, NOT_FINITE, empty_tree, sum_above
+from rl_impls.replay.layout import (
+    NEVER_ADDED,
+    NOT_FINITE,
+    PrioritisedTransitions,
+    Transitions,
+    empty_tree,
+    sum_above,
+)
+from rl_impls.replay.uniform import Ring, State
 
 
 class PrioritisedReplay(Ring):
@@ -103,7 +109,8 @@ class PrioritisedReplay(Ring):
         return self._batch
 
     def update(self, indices: NDArray[np.int64], td_errors: NDArray[Any]) -> int:
-        """New priorities for transitions that `sample` drew; returns how many are still there.
+        """Set new priorities for transitions that `sample` drew, and return how many are still
+        there.
 
         Of several errors for one transition the last one counts.
         """
@@ -122,11 +129,11 @@ class PrioritisedReplay(Ring):
         return int(n)
 
     def priorities(self) -> NDArray[np.float64]:
-        """p_i**alpha of each slot that holds a transition."""
+        """Return p_i**alpha of each slot that holds a transition."""
         return self._leaves()[: len(self)].astype(np.float64)
 
     def total(self) -> float:
-        """The root of the tree: the sum of all priorities."""
+        """Return the root of the tree: the sum of all priorities."""
         _, tree, _ = self._sums
         return float(tree[0, 0])
 

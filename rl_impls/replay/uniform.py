@@ -1,20 +1,134 @@
-"""Uniform experience replay (Lin, 1992)."""
+"""A ring of the newest transitions, in arrays that are allocated once, and uniform replay of it."""
 
 from __future__ import annotations
 
-from typing import Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from rl_impls.replay.ring import Ring
-from rl_impls.replay.transitions import Transitions
+from rl_impls.errors import SettingError
+from rl_impls.replay import fastest
+from rl_impls.replay.layout import Transitions, rows_and_fields
+from rl_impls.splitmix import streams
+
+if TYPE_CHECKING:
+    from rl_impls.envs.control.step import Step
+
+State = dict[str, NDArray[Any]]
+
+
+class Ring:
+    """A ring of the newest `capacity` transitions; what is drawn from it is up to the subclass.
+
+    Transitions are numbered in the order they came, and number n lies in slot n % capacity.
+    """
+
+    def __init__(
+        self,
+        capacity: int,
+        obs_size: int,
+        *,
+        act_size: int = 0,
+        batch_size: int,
+        seed: int | None = None,
+    ) -> None:
+        if capacity < 1 or obs_size < 1 or batch_size < 1 or act_size < 0:
+            raise SettingError(
+                "capacity, obs_size and batch_size are at least 1, "
+                f"not {capacity}, {obs_size} and {batch_size}; act_size is 0 or more, "
+                f"not {act_size}."
+            )
+        self.capacity: Final = capacity
+        self.n_added = 0
+        self._ring, self._store = rows_and_fields(capacity, obs_size, act_size)
+        self._rng: Final = streams(seed, 1)
+        self._ops: Final = fastest()
+
+    def __len__(self) -> int:
+        return min(self.n_added, self.capacity)
+
+    def add(
+        self,
+        obs_tm1: ArrayLike,
+        a_tm1: ArrayLike,
+        r_t: float,
+        obs_t: ArrayLike,
+        terminated_t: bool,
+    ) -> None:
+        """Store one transition; it overwrites the oldest one of a full ring."""
+        slot = self.n_added % self.capacity
+        store = self._store
+        store.obs_tm1[slot] = obs_tm1
+        store.a_tm1[slot] = a_tm1
+        store.r_t[slot] = r_t
+        store.obs_t[slot] = obs_t
+        store.terminated_t[slot] = terminated_t
+        self.n_added += 1
+
+    def add_batch(self, new: Transitions) -> None:
+        """Store transitions, oldest first; they overwrite the oldest ones in the ring."""
+        columns = tuple(
+            np.ascontiguousarray(rows, ring.dtype)
+            for ring, rows in zip(self._store.columns(), new.columns(), strict=True)
+        )
+        self._check_widths(columns)
+        # More than a ring full: only the newest can stay.
+        skip = max(0, len(new) - self.capacity)
+        begin = (self.n_added + skip) % self.capacity
+        self._ops.put(self._ring, begin, skip, *columns)
+        self.n_added += len(new)
+
+    def add_step(self, step: Step, a_tm1: NDArray[Any]) -> None:
+        """Store a step of a batch of environments, each row with where it led, `obs_t`: a truncated
+        episode has a value there."""
+        if len(a_tm1) == 1:  # without a look at each array, which costs more than one row
+            self.add(step.obs_tm1[0], a_tm1[0], step.r_t[0], step.obs_t[0], step.terminated[0])
+            return
+        self.add_batch(Transitions(step.obs_tm1, a_tm1, step.r_t, step.obs_t, step.terminated))
+
+    def state(self) -> State:
+        """Return all it holds, and where its chance stands, as plain arrays."""
+        size = len(self)
+        fields = zip(Transitions.__slots__, self._store.arrays(), strict=True)
+        return {
+            "n_added": np.array(self.n_added),
+            "rng": self._rng.copy(),
+            **{name: array[:size].copy() for name, array in fields},
+        }
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Take over a state of a ring of the same capacity and sizes."""
+        size = min(int(state["n_added"]), self.capacity)
+        fields = list(zip(Transitions.__slots__, self._store.arrays(), strict=True))
+        for name, array in fields:
+            if state[name].shape != array[:size].shape or state[name].dtype != array.dtype:
+                raise SettingError(
+                    f"this state is that of another replay: {name} is {state[name].dtype} "
+                    f"{state[name].shape}, not {array.dtype} {array[:size].shape}."
+                )
+        for name, array in fields:
+            array[:size] = state[name]
+        self._rng[:] = state["rng"]
+        self.n_added = int(state["n_added"])
+
+    def _check_widths(self, columns: tuple[NDArray[Any], ...]) -> None:
+        for ring, rows in zip(self._store.columns(), columns, strict=True):
+            if rows.shape[1:] != ring.shape[1:]:
+                want = ", ".join(["n", *map(str, ring.shape[1:])])
+                raise ValueError(f"expected transitions of shape ({want}), not {rows.shape}")
+
+    def _check_not_empty(self) -> None:
+        if self.n_added == 0:
+            raise ValueError("the replay buffer is empty: add transitions before sampling")
+
 
 __all__ = ["Transitions", "UniformReplay"]
 
 
 class UniformReplay(Ring):
-    """A ring of the newest `capacity` transitions, sampled uniformly with replacement."""
+    """A ring of the newest `capacity` transitions, drawn uniformly with replacement (Lin, 1992)."""
 
     def __init__(
         self,

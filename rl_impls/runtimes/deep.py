@@ -9,23 +9,21 @@ from typing import Any, Final, Protocol
 
 import numpy as np
 
-from rl_impls.agents.agent import Agent, DeepAgent
-from rl_impls.agents.by_name import make_agent
-from rl_impls.agents.checkpoint import BestCheckpoint
-from rl_impls.agents.training import check_fits, train
-from rl_impls.envs.control.batch import CompiledBatch
+from rl_impls.agents.agent import DeepAgent, check_fits, train
+from rl_impls.agents.evaluation import BestCheckpoint
+from rl_impls.envs.control.compiled import CompiledBatch
 from rl_impls.envs.control.step import Buffers, ControlBatch, Step
 from rl_impls.jit import compiled
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.runtimes.run import Every, Progress
-from rl_impls.runtimes.runtime import Tick
+from rl_impls.registry import make_agent
+from rl_impls.runtimes.machine import peak_rss_bytes
+from rl_impls.runtimes.run import Every, Progress, Tick
 from rl_impls.runtimes.serial import N_TICKS, settle
 from rl_impls.tabular.training import Training, check_count
 
 
 class DeepRuntime:
-    """What `SerialRuntime` is to a learner of a table, for `run`. A batch steps as a whole: the
-    last step may lead beyond those asked for."""
+    """Trains a deep agent in this process, as `SerialRuntime` does a table. A batch steps as a
+    whole: the last step may lead beyond those asked for."""
 
     def __init__(
         self,
@@ -43,11 +41,11 @@ class DeepRuntime:
 
     def train(self, n_steps: int, tick: Tick | None = None) -> Training:
         check_count("steps", n_steps)
-        start, tally = self.agent.n_steps, Tally()
+        start, tally = self.agent.n_steps, EpisodeTally()
         in_pieces(
             n_steps,
             lambda: self.agent.n_steps - start,
-            lambda n: train(self.agent, self._env, n, hooks=[tally]),
+            lambda n: train(self.agent, self._env, n, tally=tally),
             tick,
         )
         return Training(self.agent.n_steps - start, tally.episodes, tally.reward_sum)
@@ -59,7 +57,7 @@ class DeepRuntime:
 def in_pieces(
     n_steps: int, n_made: Callable[[], int], make: Callable[[int], object], tick: Tick | None
 ) -> None:
-    """Until so many steps are made, with a tick now and then."""
+    """Make steps until there are so many, with a tick now and then."""
     piece = n_steps if tick is None else -(-n_steps // N_TICKS)
     while (left := n_steps - n_made()) > 0:
         make(min(piece, left))
@@ -67,15 +65,14 @@ def in_pieces(
             tick(n_made())
 
 
-class Tally:
-    """A hook of `train` that counts episodes and adds rewards up."""
+class EpisodeTally:
+    """Counts the episodes of a loop and adds its rewards up."""
 
     def __init__(self) -> None:
         self._totals: Final = np.zeros(2)
 
-    def __call__(self, agent: Agent, step: Step) -> bool:
+    def count(self, step: Step) -> None:
         add_step(step.r_t, step.terminated, step.truncated, self._totals)
-        return False
 
     @property
     def episodes(self) -> int:
@@ -96,21 +93,24 @@ def add_step(r_t: Any, terminated: Any, truncated: Any, totals: Any) -> None:
 
 
 class HasAgent(Protocol):
-    """All that the hooks below ask for."""
+    """Has an agent; the hooks below ask for no more."""
 
     @property
     def agent(self) -> DeepAgent: ...
 
 
 class Validate:
-    """A hook, of `run` or of a pipeline's learner: the best agent so far is kept."""
+    """A hook that keeps the best agent so far, and ends the training when patience does."""
 
     def __init__(self, every: Every, checkpoint: BestCheckpoint) -> None:
         self.every: Final = every
         self._checkpoint: Final = checkpoint
 
-    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
+    def __call__(self, progress: Progress, runtime: HasAgent) -> bool:
         self._checkpoint.judge(runtime.agent)
+        if self._checkpoint.is_over:
+            self._checkpoint.restore_best(runtime.agent)
+        return self._checkpoint.is_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,9 @@ class Save:
     env: ControlBatch | None  # that of the training, where there is only one
     checkpoint: BestCheckpoint
 
-    def __call__(self, progress: Progress, runtime: HasAgent) -> None:
+    def __call__(self, progress: Progress, runtime: HasAgent) -> bool:
         runtime.agent.save(self.path, self.env, self.checkpoint)
+        return False
 
 
 def compile_for(agent: DeepAgent, env: ControlBatch) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from multiprocessing import connection
 from multiprocessing.connection import Connection
 from types import TracebackType
@@ -11,16 +13,95 @@ from typing import Final, Self
 
 import numpy as np
 
+from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.runtimes import worker
-from rl_impls.runtimes.board import Board
-from rl_impls.runtimes.placement import cores_for, default_processes
-from rl_impls.runtimes.processes import Member, end, interrupts_held_back, start
-from rl_impls.runtimes.runtime import Facts, MakeEnv, Tick
-from rl_impls.runtimes.worker import GO, Job, Report
-from rl_impls.tabular.learner import QLearner
+from rl_impls.runtimes.machine import (
+    cap_threads,
+    cores_for,
+    default_processes,
+    peak_rss_bytes,
+    pin_to,
+)
+from rl_impls.runtimes.processes import Member, end, failures_told, interrupts_held_back, start
+from rl_impls.runtimes.run import Facts, MakeEnv, Tick
+from rl_impls.runtimes.shared_table import Board, Replica, blended, replica_of
+from rl_impls.tabular.learner import QLearner, Settings
 from rl_impls.tabular.training import Training, check_count
+
+GO: Final = "go"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerJob:
+    number: int
+    board: Board
+    kind: type[QLearner]
+    settings: Settings
+    learner_seed: int | None
+    env_seed: int | None
+    make_env: MakeEnv
+    steps_per_sync: int
+    cores: tuple[int, ...]  # to be pinned to
+    threads: int
+    parent: int  # process id
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerReport:
+    """The work of one call, when all its pieces are done."""
+
+    training: Training
+    peak_rss_bytes: int
+
+
+def main(job: WorkerJob, connection: Connection) -> None:
+    """Train whenever told to, until the other end of the connection is closed."""
+    with failures_told(connection):
+        worker = Worker(job)
+        connection.send(WorkerReport(Training(0, 0, 0.0), peak_rss_bytes()))
+        while connection.recv() == GO:
+            connection.send(WorkerReport(worker.train(), peak_rss_bytes()))
+
+
+class Worker:
+    """A learner and an environment of its own, compiled and ready."""
+
+    def __init__(self, job: WorkerJob) -> None:
+        pin_to(*job.cores)
+        self._threads: Final = cap_threads(job.threads)
+        self._job: Final = job
+        board = job.board
+        self._env: Final[TabularEnv] = job.make_env(seed=job.env_seed)
+        self._learner: Final = job.kind(
+            *board.q.shape, settings=job.settings, seed=job.learner_seed
+        )
+        self._replica: Final[Replica] = replica_of(self._learner, board)
+        self._replica.prepare(self._env)
+
+    def train(self) -> Training:
+        done = piece = Training(0, 0, 0.0)
+        while n_steps := self._merge_and_take(piece):
+            begin = time.perf_counter()
+            piece = self._replica.train(self._env, n_steps)
+            self._tell_speed(n_steps / (time.perf_counter() - begin))
+            done = done + piece
+        return done
+
+    def _merge_and_take(self, piece: Training) -> int:
+        board = self._job.board
+        if os.getppid() != self._job.parent:
+            raise EOFError  # nobody is left to train for
+        with board.locked():
+            self._replica.merge()
+            board.add_progress(piece.steps, piece.episodes)
+            # Schedules count what all have done, as they would with a single process.
+            self._learner.set_progress(*board.progress())
+            return board.take_piece(self._job.number, self._job.steps_per_sync)
+
+    def _tell_speed(self, steps_per_s: float) -> None:
+        speeds, number = self._job.board.speeds, self._job.number
+        speeds[number] = blended(float(speeds[number]), steps_per_s)
+
 
 STEPS_PER_SYNC: Final = 1_000
 # Compiled code makes a thousand steps in 30 microseconds, and a merge takes half a millisecond.
@@ -68,7 +149,7 @@ class ParallelRuntime:
         try:
             with interrupts_held_back():
                 for job in self._jobs():
-                    self._members.append(start(f"worker {job.number}", worker.main, job))
+                    self._members.append(start(f"worker {job.number}", main, job))
             self._gather(None)
         except BaseException:
             self.close()
@@ -112,11 +193,11 @@ class ParallelRuntime:
         self._peaks_bytes.clear()
         self.learner()
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs(self) -> Iterator[WorkerJob]:
         n, cores = self.facts.processes, self.facts.cores
         seeds = np.random.SeedSequence(self._seed).generate_state(2 * n, np.uint64).tolist()
         for number in range(n):
-            yield Job(
+            yield WorkerJob(
                 number=number,
                 board=self._board,
                 kind=type(self._learner),
@@ -131,7 +212,7 @@ class ParallelRuntime:
             )
 
     def _gather(self, tick: Callable[[], None] | None) -> Training:
-        """What all workers did, when each has said so. A dead one's pipe is at its end."""
+        """Return what all workers did, when each has said so. A dead one's pipe is at its end."""
         busy = {member.pipe: member for member in self._members}
         done = Training(0, 0, 0.0)
         while busy:
@@ -142,9 +223,9 @@ class ParallelRuntime:
                 tick()
         return done
 
-    def _report_of(self, member: Member) -> Report:
+    def _report_of(self, member: Member) -> WorkerReport:
         report = member.answer()
-        assert isinstance(report, Report)
+        assert isinstance(report, WorkerReport)
         self._peaks_bytes[member.name] = report.peak_rss_bytes
         return report
 

@@ -1,13 +1,14 @@
-"""Processes of a training: how they start, how they fail, how they end.
-
-They are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
-"""
+"""Processes of a training, and memory that they share."""
 
 from __future__ import annotations
 
+import mmap
 import multiprocessing
+import os
 import signal
+import tempfile
 import traceback
+import weakref
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -16,7 +17,64 @@ from multiprocessing.connection import Connection
 from multiprocessing.context import SpawnProcess
 from typing import Any, Final
 
-from rl_impls.errors import WorkerDied
+from rl_impls.errors import MissingDependency, WorkerDied
+
+# Memory that processes share and that has no name: nothing is left of it when the last one ends.
+#
+# A named segment outlives a killed process. This one is a file that never had a name, handed on by
+# its descriptor, so the kernel frees it with the last process that holds it, however that ends.
+
+try:
+    import fcntl
+except ImportError as error:  # Windows
+    raise MissingDependency(
+        "the parallel runtime needs a POSIX system: train with the serial runtime here."
+    ) from error
+
+
+class NamelessMemory:
+    """Memory of `size` bytes, zeros at first. Pickling hands it to a process that is being
+    started."""
+
+    def __init__(self, size: int, fd: int | None = None) -> None:
+        self.size: Final = size
+        self.fd: Final = _open(size) if fd is None else fd
+        weakref.finalize(self, os.close, self.fd)
+        self.buffer: Final = mmap.mmap(self.fd, size)
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Let in one process at a time. The kernel takes the lock back from a process that died."""
+        fcntl.lockf(self.fd, fcntl.LOCK_EX)
+        try:
+            yield
+        finally:
+            fcntl.lockf(self.fd, fcntl.LOCK_UN)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        from multiprocessing.reduction import DupFd
+
+        return _attached, (self.size, DupFd(self.fd))
+
+
+def _attached(size: int, handed_on: Any) -> NamelessMemory:
+    return NamelessMemory(size, handed_on.detach())
+
+
+def _open(size: int) -> int:
+    if hasattr(os, "memfd_create"):
+        fd = os.memfd_create("rl_impls")
+    else:
+        with tempfile.TemporaryFile() as file:
+            fd = os.dup(file.fileno())
+    os.ftruncate(fd, size)
+    return fd
+
+
+# Processes of a training: how they start, how they fail, how they end.
+#
+# They are spawned, never forked: a fork copies locks that threads of BLAS or of the caller hold.
+
 
 SPAWNING: Final = multiprocessing.get_context("spawn")
 # For processes to finish what they are at; then they are killed.
@@ -48,7 +106,7 @@ class Member:
             self.answer()  # tells how it died
 
     def answer(self) -> Any:
-        """What it says next; how it died, if it did."""
+        """Return what it says next, or raise how it died."""
         try:
             said = self.pipe.recv()
         except (EOFError, ConnectionResetError):
@@ -65,7 +123,7 @@ class Member:
 
 
 def start(name: str, target: Callable[..., None], job: object, *, leaf: bool = True) -> Member:
-    """`target(job, connection)` in a process of its own; a leaf starts no others."""
+    """Run `target(job, connection)` in a process of its own; a leaf starts no others."""
     ours, theirs = SPAWNING.Pipe()
     process = SPAWNING.Process(target=target, args=(job, theirs), name=name, daemon=leaf)
     process.start()
@@ -87,7 +145,7 @@ def end(members: Iterable[Member]) -> None:
 
 @contextmanager
 def failures_told(connection: Connection) -> Iterator[None]:
-    """In the process itself: an exception is told to the parent, and ends it."""
+    """Tell the parent of an exception in this process, and end it."""
     try:
         yield
     except (EOFError, BrokenPipeError, ConnectionResetError):
@@ -109,7 +167,7 @@ def interrupts_held_back() -> Iterator[None]:
 
 
 def exit_reason(exit_code: int | None) -> str:
-    """How a process ended, in words."""
+    """Say in words how a process ended."""
     if exit_code is None:
         return "closed its connection"
     if exit_code >= 0:

@@ -1,13 +1,12 @@
-"""Training in this process."""
+"""Training of a table in this process."""
 
 from __future__ import annotations
 
 from typing import Any, Final
 
 from rl_impls.envs.tabular import TabularEnv
-from rl_impls.monitor.usage import peak_rss_bytes
-from rl_impls.runtimes.placement import cap_threads, cores_for, pin_to
-from rl_impls.runtimes.runtime import Facts, Tick
+from rl_impls.runtimes.machine import cap_threads, cores_for, peak_rss_bytes, pin_to
+from rl_impls.runtimes.run import Facts, Tick
 from rl_impls.tabular.learner import QLearner
 from rl_impls.tabular.training import Training, check_count, check_fit
 
@@ -20,7 +19,7 @@ LONGEST_PART: Final = 31_250 * WHOLE_BUFFERS
 
 
 class SerialRuntime:
-    """One learner on one environment. What has to be compiled is compiled here.
+    """Trains one learner on one environment. What has to be compiled is compiled here.
 
     Pinning and `threads`, a cap for BLAS and OpenMP, hold for the whole process from here on.
     """

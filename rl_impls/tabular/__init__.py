@@ -2,30 +2,21 @@
 
 from typing import Final
 
+from rl_impls import registry
 from rl_impls.schedules import Constant, Exponential, Linear
-from rl_impls.tabular.arrays import NumpyQLearning
-from rl_impls.tabular.batch import BatchQLearning
+from rl_impls.tabular.arrays import (
+    BatchQLearning,
+    GPUQLearning,
+    MemoryOptimizedQLearning,
+    NumpyQLearning,
+)
 from rl_impls.tabular.compiled import CompiledQLearning
-from rl_impls.tabular.gpu import GPUQLearning
-from rl_impls.tabular.learner import QLearner
-from rl_impls.tabular.lists import ListQLearning
-from rl_impls.tabular.memory import MemoryOptimizedQLearning
+from rl_impls.tabular.learner import QLearner, Settings
+from rl_impls.tabular.lists import ListQLearning, SparseQLearning
 from rl_impls.tabular.optimal import OptimalQLearning
-from rl_impls.tabular.settings import Settings
-from rl_impls.tabular.sparse import SparseQLearning
 
 LEARNERS: Final[dict[str, type[QLearner]]] = {
-    learner.name: learner
-    for learner in (
-        ListQLearning,
-        NumpyQLearning,
-        OptimalQLearning,
-        BatchQLearning,
-        MemoryOptimizedQLearning,
-        SparseQLearning,
-        GPUQLearning,
-        CompiledQLearning,
-    )
+    name: registry.learner_type(name) for name in registry.LEARNERS
 }
 
 __all__ = [

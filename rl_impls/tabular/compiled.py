@@ -11,8 +11,7 @@ from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.tabular.arrays import NumpyQLearning
-from rl_impls.tabular.training import Training, Visits, check_count, check_fit
-from rl_impls.tabular.transitions import Transitions
+from rl_impls.tabular.training import TableTransitions, Training, Visits, check_count, check_fit
 
 
 class CompiledQLearning(NumpyQLearning):
@@ -71,7 +70,7 @@ class CompiledQLearning(NumpyQLearning):
         self._kernels.act_rows(self.q, masks_t, s_t, self.epsilon, self.counter, actions)
         return actions
 
-    def learn_batch(self, batch: Transitions) -> None:
+    def learn_batch(self, batch: TableTransitions) -> None:
         self._kernels.learn_rows(
             self.q, batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated,
             batch.masks_t, self._alphas(len(batch)), self._discount,

@@ -2,6 +2,8 @@
 
 The tables they work on are *closed*: the entry of an action that is not legal holds minus infinity,
 so that the plain maximum of a row is the maximum over the legal actions.
+
+Rules come from `envs.compiled`: the type of a model's tables chooses them while a loop compiles.
 """
 
 from __future__ import annotations
@@ -19,18 +21,20 @@ from rl_impls.envs.model import Actions, Flags, Rewards, States
 from rl_impls.jit import compiled, inlined, version_of
 from rl_impls.splitmix import GAMMA, mixed
 
-__all__ = ["act_rows", "has_rules", "learn_rows", "train"]
+__all__ = ["act_rows", "has_rules", "learn_rows", "merge_table", "train"]
 
 Table = NDArray[np.float32]
 
 _LOW_32: Final = np.uint64(0xFFFFFFFF)
 _S32: Final = np.uint64(32)
 DRAWS: Final = 4294967296.0
+# Most of a table is as it was. So many entries are looked at together, in vector instructions.
+GROUP: Final = 8
 
 
 @inlined
 def best_of(q: Any, s: Any) -> tuple[int, Any]:
-    """The best action of a row, the first of equals, and its value."""
+    """Return the best action of a row, the first of equals, and its value."""
     action = 0
     value = q[s, 0]
     for a in range(1, q.shape[1]):
@@ -42,7 +46,8 @@ def best_of(q: Any, s: Any) -> tuple[int, Any]:
 
 @inlined
 def best_masked(q: Any, s: Any, masks: Any, row: int) -> tuple[int, Any]:
-    """The same over the actions that a row of masks allows; minus infinity where it allows none."""
+    """Return the best of the actions that a row of masks allows, and its value; minus infinity
+    where it allows none."""
     action = 0
     value = np.float32(-np.inf)
     for a in range(q.shape[1]):
@@ -54,7 +59,7 @@ def best_masked(q: Any, s: Any, masks: Any, row: int) -> tuple[int, Any]:
 
 @inlined
 def any_of(masks: Any, row: int, draw: Any) -> int:
-    """An action that a row of masks allows, each as likely as the others."""
+    """Return an action that a row of masks allows, each as likely as the others."""
     skip = draw * masks[row].sum() >> 32
     for a in range(masks.shape[1]):
         if masks[row, a]:
@@ -66,7 +71,7 @@ def any_of(masks: Any, row: int, draw: Any) -> int:
 
 @inlined
 def any_legal(q: Any, s: Any, draw: Any) -> int:
-    """A legal action, each as likely as the others."""
+    """Return a legal action, each as likely as the others."""
     n_legal = 0
     for a in range(q.shape[1]):
         if q[s, a] != -np.inf:
@@ -82,12 +87,12 @@ def any_legal(q: Any, s: Any, draw: Any) -> int:
 
 @inlined
 def advanced(value: Any, course: Any) -> Any:
-    """The next value of a schedule; see `schedules.Course`."""
+    """Return the next value of a schedule; see `schedules.Course`."""
     return min(max(value * course.factor + course.slope, course.low), course.high)
 
 
 def make_train(version: int) -> Callable[..., Any]:
-    """The training loop; `version` is that of the rules it will be compiled with."""
+    """Make the training loop; `version` is that of the rules it will be compiled with."""
 
     @compiled
     def train(
@@ -179,7 +184,7 @@ def act_rows(
     rng: NDArray[np.uint64],
     actions: Actions,
 ) -> None:
-    """An epsilon-greedy action for each row."""
+    """Choose an epsilon-greedy action for each row."""
     limit = np.uint64(epsilon * DRAWS)
     counter = rng[0]
     for row in range(len(s_t)):
@@ -224,3 +229,45 @@ def learn_rows(
                 target += gamma * best
         entry = q[s_tm1[row], a_tm1[row]]
         q[s_tm1[row], a_tm1[row]] = entry + np.float32(alphas[row]) * (target - entry)
+
+
+@compiled
+def merge_table(
+    q: NDArray[np.float32],
+    n: NDArray[np.uint32],
+    seen: NDArray[np.uint32],
+    q_own: NDArray[np.float32],
+    q_seen: NDArray[np.float32],
+    visits: NDArray[np.uint32],
+    steps_per_visit: int,
+) -> None:
+    """Merge every entry that differs from `q_seen`, take over what others learned, count anew.
+
+    `visits` counts a part of the steps, one of `steps_per_visit`. All arrays are flat.
+    """
+    n_pairs = len(n)
+    for start in range(0, n_pairs, GROUP):
+        end = min(start + GROUP, n_pairs)
+        if end - start == GROUP:
+            news = False
+            for i in range(GROUP):
+                pair = start + i
+                news |= (q_own[pair] != q_seen[pair]) | (n[pair] != seen[pair])
+            if not news:
+                continue
+        for pair in range(start, end):
+            n_others = np.uint32(n[pair] - seen[pair])
+            if q_own[pair] != q_seen[pair]:
+                n_own = 1 + steps_per_visit * np.int64(visits[pair])
+                if n_others > 0:
+                    weight = n_own / (n_own + np.float64(n_others))
+                    q_own[pair] = weight * q_own[pair] + (1.0 - weight) * q[pair]
+                q[pair] = q_own[pair]
+                n[pair] += np.uint32(n_own)
+            elif n_others > 0:
+                q_own[pair] = q[pair]
+            else:
+                continue
+            visits[pair] = 0
+            q_seen[pair] = q_own[pair]
+            seen[pair] = n[pair]

@@ -1,4 +1,4 @@
-"""What every learner of a Q-table has in common (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
+"""The part that every learner of a Q-table shares (Watkins & Dayan, 1992; Sutton & Barto, eq. 6.8).
 
     q[s_tm1, a_tm1] += alpha * (r_t + discount * max_a q[s_t, a] - q[s_tm1, a_tm1])
 
@@ -10,19 +10,86 @@ the clock, and its last transition bootstraps like any other.
 from __future__ import annotations
 
 import random
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rl_impls.archive import Format
 from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import Legal, TabularEnv
-from rl_impls.errors import SettingError
-from rl_impls.tabular import files, training
-from rl_impls.tabular.settings import Settings
-from rl_impls.tabular.training import Training, Visits
-from rl_impls.tabular.transitions import Transitions
+from rl_impls.errors import SettingError, TableFileError
+from rl_impls.schedules import Constant, Exponential, Linear, Schedule
+from rl_impls.tabular import training
+from rl_impls.tabular.training import TableTransitions, Training, Visits
+
+_KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """The hyper-parameters: learning rate 0.3; exploration from 1 by 0.999 an episode down to 0.05;
+    discount 0.95."""
+
+    learning_rate: Schedule = field(default_factory=lambda: Constant(0.3))
+    epsilon: Schedule = field(default_factory=lambda: Exponential(1.0, 0.999, 0.05, "episode"))
+    discount: float = 0.95
+
+    def __post_init__(self) -> None:
+        if not 0.0 <= self.discount <= 1.0:
+            raise SettingError(f"discount lies between 0 and 1, not at {self.discount}.")
+
+    def as_data(self) -> dict[str, Any]:
+        """Return the settings as JSON can hold them."""
+        return {
+            "learning_rate": _schedule_as_data(self.learning_rate),
+            "epsilon": _schedule_as_data(self.epsilon),
+            "discount": self.discount,
+        }
+
+    @classmethod
+    def from_data(cls, data: dict[str, Any]) -> Self:
+        return cls(
+            learning_rate=_schedule_from_data(data["learning_rate"]),
+            epsilon=_schedule_from_data(data["epsilon"]),
+            discount=data["discount"],
+        )
+
+
+def _schedule_as_data(schedule: Schedule) -> dict[str, Any]:
+    if type(schedule).__name__ not in _KINDS:
+        raise SettingError(
+            f"a {type(schedule).__name__} schedule cannot be saved: use {', '.join(_KINDS)}."
+        )
+    return {"kind": type(schedule).__name__, **asdict(schedule)}  # type: ignore[call-overload]
+
+
+def _schedule_from_data(data: dict[str, Any]) -> Schedule:
+    arguments = dict(data)
+    return _KINDS[arguments.pop("kind")](**arguments)
+
+
+# Version 1: header {version, learner, n_states, n_actions, n_steps, n_episodes, settings, chance},
+# arrays `states` and `rows`, of the states whose row holds something.
+_FORMAT: Final = Format(
+    what="table",
+    version=1,
+    error=TableFileError,
+    unwritten=": choose another place.",
+    remedy="name a file that a learner's save() wrote.",
+)
+
+
+def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
+    if states.ndim != 1 or rows.shape != (len(states), n_actions):
+        raise ValueError(f"rows of shape {rows.shape} for {len(states)} states")
+    if len(states) and not 0 <= states.min() <= states.max() < n_states:
+        raise ValueError(f"states beyond the {n_states} of its table")
+    if not np.isfinite(rows).all():
+        raise ValueError("values that are not finite")
+
 
 DEFAULTS: Final = Settings()
 
@@ -62,7 +129,7 @@ class QLearner:
     # Acting
 
     def act(self, s_t: int, legal_t: Legal = None) -> int:
-        """With probability epsilon any legal action, otherwise the best one."""
+        """Choose any legal action with probability epsilon, otherwise the best one."""
         if self.chance.random() < self.epsilon:
             choices = self._legal_in(s_t) if legal_t is None else legal_t
             return choices[int(self.chance.random() * len(choices))]
@@ -72,11 +139,11 @@ class QLearner:
         return self._every_action if self.adopted is None else self.adopted.legal[s_t]
 
     def greedy(self, s_t: int, legal_t: Legal = None) -> int:
-        """The best legal action, the first of equals."""
+        """Return the best legal action, the first of equals."""
         raise NotImplementedError
 
     def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
-        """`act` for each row; a mask holds the legal actions of each."""
+        """Choose by `act` for each row; a mask holds the legal actions of each."""
         legal = _legal_rows(masks_t, len(s_t))
         rows = zip(s_t.tolist(), legal, strict=True)
         return np.fromiter((self.act(s, legal_t) for s, legal_t in rows), np.int64, len(s_t))
@@ -96,7 +163,7 @@ class QLearner:
         """Move one entry towards its target. `legal_t` are the legal actions of `s_t`."""
         raise NotImplementedError
 
-    def learn_batch(self, batch: Transitions) -> None:
+    def learn_batch(self, batch: TableTransitions) -> None:
         """Learn the rows in order, each from the table that the rows before it left."""
         legal = _legal_rows(batch.masks_t, len(batch))
         columns = (batch.s_tm1, batch.a_tm1, batch.r_t, batch.s_t, batch.terminated)
@@ -132,7 +199,7 @@ class QLearner:
     # The table
 
     def table(self) -> NDArray[np.float32]:
-        """A copy of the table, (n_states, n_actions), with what was held back learned."""
+        """Return a copy of the table, (n_states, n_actions), with what was held back learned."""
         raise NotImplementedError
 
     def set_table(self, table: NDArray[Any]) -> None:
@@ -140,19 +207,20 @@ class QLearner:
         raise NotImplementedError
 
     def rows(self) -> tuple[States, NDArray[Any]]:
-        """The states whose row is not all zero, and their rows: the table for a file."""
+        """Return the states whose row is not all zero, and their rows: the table for a file."""
         table = self.table()
         states = np.flatnonzero(table.any(axis=1))
         return states, table[states]
 
     def set_rows(self, states: States, rows: NDArray[Any]) -> None:
-        """The reverse of `rows`."""
+        """Take over what `rows` returned."""
         table = np.zeros((self.n_states, self.n_actions), rows.dtype)
         table[states] = rows
         self.set_table(table)
 
     def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
-        """The values of these pairs. Of pairs that were learned only: others may hold anything."""
+        """Return the values of these pairs. Of pairs that were learned only: others may hold
+        anything."""
         raise NotImplementedError
 
     def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
@@ -161,15 +229,36 @@ class QLearner:
 
     def save(self, path: str | Path) -> None:
         """Write all that is needed to go on: the file is whole or not there."""
-        files.save(self, Path(path))
+        self.flush()
+        states, rows = self.rows()
+        header = {
+            "learner": self.name,
+            "n_states": self.n_states,
+            "n_actions": self.n_actions,
+            "n_steps": self.n_steps,
+            "n_episodes": self.n_episodes,
+            "settings": self.settings.as_data(),
+            "chance": self.chance_state(),
+        }
+        _FORMAT.write(Path(path), header, {"states": states, "rows": rows})
 
     @classmethod
     def load(cls, path: str | Path) -> Self:
         """Go on where a learner, of this kind or another, was saved."""
-        return files.load(cls, Path(path))
+        header, arrays = _FORMAT.read(Path(path))
+        with _FORMAT.restoring(Path(path)):
+            n_states, n_actions = header["n_states"], header["n_actions"]
+            settings = Settings.from_data(header["settings"])
+            learner = cls(n_states, n_actions, settings=settings)
+            _check_rows(n_states, n_actions, arrays["states"], arrays["rows"])
+            learner.set_rows(arrays["states"], arrays["rows"])
+            learner.set_progress(header["n_steps"], header["n_episodes"])
+            if header["learner"] == cls.name:
+                learner.set_chance_state(header["chance"])
+        return learner
 
     def chance_state(self) -> Any:
-        """The state of the random numbers, as JSON can hold it."""
+        """Return the state of the random numbers, as JSON can hold it."""
         version, numbers, gauss = self.chance.getstate()
         return [version, list(numbers), gauss]
 

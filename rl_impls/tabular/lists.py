@@ -1,7 +1,9 @@
-"""Q-learning on lists: the plain form, and quick where rows are short."""
+"""Q-learning on lists, of all states or of those alone that something was learned about."""
 
 from __future__ import annotations
 
+from array import array
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -10,11 +12,23 @@ from numpy.typing import NDArray
 from rl_impls.envs.model import Actions, States
 from rl_impls.envs.tabular import Legal
 from rl_impls.tabular.learner import QLearner
-from rl_impls.tabular.rows import best_action, best_value
+
+
+def best_action(row: Sequence[float], legal: Legal) -> int:
+    """Return the best legal action, the first of equals."""
+    if legal is None:
+        return row.index(max(row))
+    values = [row[a] for a in legal]
+    return legal[values.index(max(values))]
+
+
+def best_value(row: Sequence[float], legal: Legal) -> float:
+    """Return the value of the best legal action; 0 where none is legal."""
+    return max(row if legal is None else [row[a] for a in legal], default=0.0)
 
 
 class ListQLearning(QLearner):
-    """One list of Python floats a state."""
+    """Q-learning on one list of Python floats a state."""
 
     name: ClassVar[str] = "list"
 
@@ -61,3 +75,77 @@ class ListQLearning(QLearner):
         table = np.array(self.q)
         states = np.flatnonzero(table.any(axis=1))
         return states, table[states]
+
+
+class SparseQLearning(QLearner):
+    """Q-learning on a float32 row for each learned state; a row that is not stored is all zeros.
+
+    Rows are whole, so the maximum sees the zeros of actions never taken. Looking at a state, to act
+    in it or to bootstrap from it, stores nothing.
+    """
+
+    name: ClassVar[str] = "sparse"
+
+    def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
+        super().__init__(n_states, n_actions, **arguments)
+        self._zeros = array("f", [0.0] * n_actions)
+        self._stored: dict[int, array[float]] = {}
+
+    def __len__(self) -> int:
+        """Return the number of stored states."""
+        return len(self._stored)
+
+    def greedy(self, s_t: int, legal_t: Legal = None) -> int:
+        return best_action(self._stored.get(s_t, self._zeros), legal_t)
+
+    def learn(
+        self,
+        s_tm1: int,
+        a_tm1: int,
+        r_t: float,
+        s_t: int,
+        *,
+        terminated: bool,
+        legal_t: Legal = None,
+    ) -> None:
+        target = r_t
+        if not terminated:
+            row = self._stored.get(s_t, self._zeros)
+            target += self._discount * best_value(row, legal_t)
+        stored = self._stored.get(s_tm1)
+        if stored is None:
+            stored = self._stored[s_tm1] = self._zeros[:]
+        stored[a_tm1] += self.alpha * (target - stored[a_tm1])
+        self.count_steps()
+
+    def table(self) -> NDArray[np.float32]:
+        """Return the dense table, which suits small ones; `rows` has only what is stored."""
+        table = np.zeros((self.n_states, self.n_actions), np.float32)
+        states, rows = self.rows()
+        table[states] = rows
+        return table
+
+    def set_table(self, table: NDArray[Any]) -> None:
+        states = np.flatnonzero(table.any(axis=1))
+        self.set_rows(states, table[states])
+
+    def entries(self, states: States, actions: Actions) -> NDArray[np.float64]:
+        pairs = zip(states.tolist(), actions.tolist(), strict=True)
+        values = (self._stored.get(s, self._zeros)[a] for s, a in pairs)
+        return np.fromiter(values, np.float64, len(states))
+
+    def set_entries(self, states: States, actions: Actions, values: NDArray[Any]) -> None:
+        for s, a, value in zip(states.tolist(), actions.tolist(), values.tolist(), strict=True):
+            self._stored.setdefault(s, self._zeros[:])[a] = value
+
+    def rows(self) -> tuple[States, NDArray[np.float32]]:
+        states = np.fromiter(self._stored, np.int64, len(self._stored))
+        rows = np.frombuffer(b"".join(self._stored.values()), np.float32)
+        return states, rows.reshape(-1, self.n_actions)
+
+    def set_rows(self, states: States, rows: NDArray[Any]) -> None:
+        values = rows.astype(np.float32)
+        self._stored = {
+            state: array("f", row.tobytes())
+            for state, row in zip(states.tolist(), values, strict=True)
+        }

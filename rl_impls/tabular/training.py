@@ -1,4 +1,7 @@
-"""The loops that play and learn. A step is one action, what the environment answers, one update."""
+"""The loops that play and learn, and the evaluation of a table.
+
+A step is one action, what the environment answers, one update.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,33 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.envs.batch import BatchEnv
+from rl_impls.envs.model import DRAWS, Actions, BatchEnv, Flags, Model, Rewards, States
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.errors import SettingError
-from rl_impls.tabular.transitions import Transitions
 
 if TYPE_CHECKING:
     from rl_impls.tabular.learner import QLearner
+
+
+@dataclass(frozen=True, slots=True)
+class TableTransitions:
+    """Many transitions, one array a field; row i of every array is transition i, and rows are in
+    order of time.
+
+    `masks_t` holds the legal actions of `s_t`; without it all are. A terminated transition has no
+    future: neither its `s_t` nor its mask is looked at.
+    """
+
+    s_tm1: States  # (n,)
+    a_tm1: Actions  # (n,)
+    r_t: Rewards  # (n,)
+    s_t: States  # (n,)
+    terminated: Flags  # (n,)
+    masks_t: Flags | None = None  # (n, n_actions)
+
+    def __len__(self) -> int:
+        return len(self.s_tm1)
+
 
 # How often each pair was learned: an array of the table's shape, or from pair to number.
 Visits = NDArray[np.uint32] | MutableMapping[tuple[int, int], int] | None
@@ -23,7 +46,7 @@ Visits = NDArray[np.uint32] | MutableMapping[tuple[int, int], int] | None
 
 @dataclass(frozen=True, slots=True)
 class Training:
-    """What was done."""
+    """The work of a training: steps, ended episodes and their rewards."""
 
     steps: int
     episodes: int  # that ended
@@ -45,7 +68,8 @@ def train(
     episodes: int | None = None,
     visits: Visits = None,
 ) -> Training:
-    """Until so many steps are made or episodes ended; an unfinished one can be gone on with."""
+    """Play and learn until so many steps are made or episodes ended; an unfinished one can be gone
+    on with."""
     check_fit(learner, env.n_states, env.n_actions)
     check_count("steps", steps)
     n_steps = n_episodes = 0
@@ -85,7 +109,9 @@ def train_batch(
         a_tm1 = learner.act_batch(s_tm1, None if masks is None else masks[s_tm1])
         step = env.step(a_tm1)
         masks_t = None if masks is None else masks[step.s_t]
-        learner.learn_batch(Transitions(s_tm1, a_tm1, step.r_t, step.s_t, step.terminated, masks_t))
+        learner.learn_batch(
+            TableTransitions(s_tm1, a_tm1, step.r_t, step.s_t, step.terminated, masks_t)
+        )
         if visits is not None:
             np.add.at(visits, (s_tm1, a_tm1), 1)
         if step.n_episodes:
@@ -97,7 +123,7 @@ def train_batch(
 
 
 def check_fit(learner: QLearner, n_states: int, n_actions: int) -> None:
-    """A table of another size would be read at the wrong place, or not at all."""
+    """Refuse a table of another size: it would be read at the wrong place, or not at all."""
     if (learner.n_states, learner.n_actions) != (n_states, n_actions):
         raise SettingError(
             f"the learner's table has {learner.n_states} states and {learner.n_actions} actions, "
@@ -108,3 +134,68 @@ def check_fit(learner: QLearner, n_states: int, n_actions: int) -> None:
 def check_count(what: str, n: int | None) -> None:
     if n is not None and n < 0:
         raise SettingError(f"the number of {what} cannot be negative, as {n} is.")
+
+
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """Episodes played to their end; a win is a return above 0, a loss one below."""
+
+    episodes: int
+    steps: int
+    wins: int
+    losses: int
+    mean_return: float
+
+    @property
+    def win_rate(self) -> float:
+        return self.wins / self.episodes
+
+    @property
+    def loss_rate(self) -> float:
+        return self.losses / self.episodes
+
+
+def evaluate(learner: QLearner, env: TabularEnv, episodes: int, *, seed: int = 0) -> Evaluation:
+    """Play `episodes` from their start; all at once where the environment has a model.
+
+    Only an environment without a model is played, and reset; hand over one that is not trained on.
+    """
+    if env.model is not None:
+        return _play_model(learner, env.model, episodes, np.random.default_rng(seed))
+    returns, steps = [], 0
+    for _ in range(episodes):
+        state, legal = env.reset()
+        total = 0.0
+        while env.running:
+            state, reward, _, _, legal = env.step(learner.greedy(state, legal))
+            total += reward
+            steps += 1
+        returns.append(total)
+    return _summary(np.array(returns), steps)
+
+
+def _play_model(
+    learner: QLearner, model: Model, episodes: int, rng: np.random.Generator
+) -> Evaluation:
+    policy = np.where(model.masks, learner.table(), -np.inf).argmax(axis=1)
+    returns = np.zeros(episodes)
+    running = np.arange(episodes)
+    states = model.reset_batch(rng.integers(DRAWS, size=episodes, dtype=np.uint32))
+    steps = 0
+    while len(running):
+        draws = rng.integers(DRAWS, size=len(running), dtype=np.uint32)
+        states, rewards, terminated = model.step_batch(states, policy[states], draws)
+        returns[running] += rewards
+        steps += len(running)
+        running, states = running[~terminated], states[~terminated]
+    return _summary(returns, steps)
+
+
+def _summary(returns: np.ndarray[tuple[int], np.dtype[np.float64]], steps: int) -> Evaluation:
+    return Evaluation(
+        episodes=len(returns),
+        steps=steps,
+        wins=int((returns > 0).sum()),
+        losses=int((returns < 0).sum()),
+        mean_return=float(returns.mean()),
+    )

@@ -8,8 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.baselines.file import read_module, write_module
-from pytest_rlperf.baselines.stored import Accepted, Session, Stored, StoredMemory
+from pytest_rlperf.baselines.file import (
+    Accepted,
+    Session,
+    Stored,
+    StoredMemory,
+    read_module,
+    write_module,
+)
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from tests.factories import FACTS, a_session, a_stored, examples
@@ -203,7 +209,7 @@ def test_starts_read_back_too(tmp_path: Path):
     assert read_module(tmp_path / "test_a.json") == {test.nodeid: test}
 
 
-# Memory in a stored baseline: read back, refused where damaged, and absent in older files.
+# -- memory: read back, refused where damaged, absent in older files ----------------------------
 
 
 MEMORY = StoredMemory(

@@ -1,4 +1,8 @@
-"""The folder of stored baselines: whose is compared with, and what a save leaves of it."""
+"""The folder of stored baselines: which one is compared with, and what a save leaves of it.
+
+A save that was refused is kept in the cache until it is accepted, and is found from within its
+project.
+"""
 
 import os
 import subprocess
@@ -12,7 +16,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf import files
-from pytest_rlperf.baselines.file import read_module
+from pytest_rlperf.baselines.file import Accepted, Stored, read_module
 from pytest_rlperf.baselines.folder import (
     Baselines,
     Pending,
@@ -23,7 +27,6 @@ from pytest_rlperf.baselines.folder import (
     names_in,
     save_into,
 )
-from pytest_rlperf.baselines.stored import Accepted, Stored
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.machine.fingerprint import machine_key
 from tests.factories import FACTS, a_session, a_stored
@@ -40,15 +43,17 @@ sys.stdin.read()
 """
 
 
-def save(folder: Path, name: str = "main", created: str = "2030", **facts: object) -> Stored:
+def save(
+    folder: Path, name: str = "main", created: str = "2030", **facts: str | int | None
+) -> Stored:
     """A baseline of the one test, saved on a machine with these facts."""
-    of_machine = {**FACTS, **facts}
-    stored = a_stored(sessions=(a_session(created=created, facts=of_machine),))
-    save_into(folder / machine_key(of_machine) / name, [stored])
+    machine = {**FACTS, **facts}
+    stored = a_stored(sessions=(a_session(created=created, facts=machine),))
+    save_into(folder / machine_key(machine) / name, [stored])
     return stored
 
 
-def load(folder: Path, **facts: object) -> dict[str, Stored]:
+def load(folder: Path, **facts: str | int | None) -> dict[str, Stored]:
     return Baselines(folder, "main", {**FACTS, **facts}).load()
 
 
@@ -251,7 +256,7 @@ def test_a_folder_that_does_not_exist_yet_can_be_written(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-# A refused save: kept in the cache until it is accepted, and found from within its project.
+# -- a refused save -----------------------------------------------------------------------------
 
 
 OLD = Accepted("it checks more", "2029", None, 0.3)

@@ -1,4 +1,6 @@
-"""Time in reference units: ratios to kernels, and which kernels a test is measured in."""
+"""Time in reference units: ratios to kernels, and which kernels a test is measured in; then the
+level and blur that a stored baseline gives head to be held against, or why there is none.
+"""
 
 import math
 import random
@@ -10,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.baselines.file import Stored, StoredMemory
 from pytest_rlperf.baselines.levels import (
     CLOCK,
     ELSEWHERE,
@@ -26,7 +29,6 @@ from pytest_rlperf.baselines.levels import (
     level_of,
     memory_level,
 )
-from pytest_rlperf.baselines.stored import Stored, StoredMemory
 from pytest_rlperf.model.block import Block, LogRatios, Reference
 from pytest_rlperf.model.memory import METRICS
 from pytest_rlperf.model.metric import Outcome
@@ -200,10 +202,10 @@ def test_blocks_that_do_not_differ_have_no_spread_and_still_a_unit():
     assert fit_weights(rows_of([{"a": 1.0, "b": 2.0}] * 4)) == {"a": 1.0}
 
 
-# From a stored baseline to what head is held against: its level and blur, or why there is none.
+# -- from a stored baseline to its level --------------------------------------------------------
 
 
-def level(stored: Stored, **facts: object) -> Level:
+def level(stored: Stored, **facts: str | int | None) -> Level:
     found = level_of(stored, stored.source_hash, {**FACTS, **facts})
     assert isinstance(found, Level)
     return found
@@ -386,36 +388,41 @@ def test_a_level_knows_the_commit_that_its_code_can_be_had_from(dirty: bool, com
 # -- labels -------------------------------------------------------------------------------------
 
 
-def test_the_same_machine_and_libraries_need_no_label_and_no_wider_threshold():
-    found = level(a_stored())
-    assert (found.label, found.floor) == (None, 0.0)
+@pytest.mark.parametrize(
+    ("facts", "floor", "label"),
+    [
+        pytest.param({}, 0.0, None, id="same machine and libraries"),
+        pytest.param(
+            {"cpu": "Other CPU"}, ELSEWHERE, "saved on another CPU (Some CPU)", id="another CPU"
+        ),
+        pytest.param(
+            {"python_build": "3.11.2, GCC 12.2.0"},
+            ELSEWHERE,
+            "saved with another build of Python (3.11.7, GCC 12.2.0)",
+            id="another build of the same Python",
+        ),
+        pytest.param(
+            {"numpy": "2.5.0", "blas": None},
+            0.0,
+            "numpy 2.4.6 then, 2.5.0 now, blas openblas 0.3 then, missing now",
+            id="other libraries",
+        ),
+        pytest.param(
+            {"addresses": "random"},
+            0.0,
+            "program addresses fixed then, random now",
+            id="other program addresses",
+        ),
+    ],
+)
+def test_what_differs_is_a_label_and_another_machine_or_build_widens_the_threshold(
+    facts: dict[str, Any], floor: float, label: str | None
+):
+    found = level(a_stored(), **facts)
+    assert (found.floor, found.label) == (floor, label)
 
 
-def test_another_cpu_widens_the_threshold_and_is_labelled():
-    found = level(a_stored(), cpu="Other CPU")
-    assert found.floor == ELSEWHERE
-    assert found.label == "saved on another CPU (Some CPU)"
-
-
-def test_another_build_of_the_same_python_widens_the_threshold_too():
-    found = level(a_stored(), python_build="3.11.2, GCC 12.2.0")
-    assert found.floor == ELSEWHERE
-    assert found.label == "saved with another build of Python (3.11.7, GCC 12.2.0)"
-
-
-def test_other_libraries_are_a_label_and_nothing_more():
-    found = level(a_stored(), numpy="2.5.0", blas=None)
-    assert found.floor == 0
-    assert found.label == "numpy 2.4.6 then, 2.5.0 now, blas openblas 0.3 then, missing now"
-
-
-def test_other_program_addresses_are_a_label_and_nothing_more():
-    found = level(a_stored(), addresses="random")
-    assert found.floor == 0
-    assert found.label == "program addresses fixed then, random now"
-
-
-# Which stored sizes may be compared with.
+# -- which stored sizes may be compared with ----------------------------------------------------
 
 
 VALUES = {"peak_rss": (5e6, 5e6, 5e6), "traced_peak": (4e6, 4e6, 4e6)}

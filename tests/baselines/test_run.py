@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.baselines.file import Accepted, Stored
 from pytest_rlperf.baselines.levels import Level
 from pytest_rlperf.baselines.run import facts_of, levels_of, to_store, vanished
-from pytest_rlperf.baselines.stored import Accepted, Stored
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.metric import Outcome

@@ -172,7 +172,7 @@ class Page:
         self.connection.wait_for("Page.lifecycleEvent", loaderId=loader, name="load")
 
     def value(self, expression: str) -> Any:
-        """What it comes to, as data; a promise is waited for."""
+        """Return what it comes to, as data; a promise is waited for."""
         found = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -190,7 +190,7 @@ class Page:
         return found
 
     def click(self, selector: str) -> None:
-        """With the mouse, in the middle of it."""
+        """Click with the mouse, in the middle of it."""
         x, y = self._brought_into_sight(f"document.querySelector({json.dumps(selector)})")
         for kind in ("mousePressed", "mouseReleased"):
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
@@ -217,7 +217,7 @@ class Page:
             self.press(letter)
 
     def look(self, width: int, height: int = 900, *, dark: bool = False) -> None:
-        """As on a screen of that size."""
+        """Show the page as on a screen of that size."""
         self.call(
             "Emulation.setDeviceMetricsOverride",
             width=width,

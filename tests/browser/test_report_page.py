@@ -133,7 +133,7 @@ READ_BY_NAME = frozenset({"button", "checkbox", "heading", "image", "link", "sea
 
 
 def test_a_screen_reader_has_a_name_for_all_that_it_stops_at(page: Page, report: str):
-    """In the tree that the browser hands to one."""
+    """The names are read from the tree that the browser hands to one."""
     page.open(report)
     page.value("document.querySelectorAll('details').forEach((d) => d.open = true)")
     page.call("Accessibility.enable")

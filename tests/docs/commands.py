@@ -28,7 +28,7 @@ class Command:
 
 
 def commands_of(page: Page) -> list[Command]:
-    """All, in blocks and in sentences."""
+    """Return all commands of a page, in blocks and in sentences."""
     within = [command for block in page.blocks for command in block_commands(block)]
     return within + [Command(span) for span in page.spans if IN_SENTENCES.fullmatch(span)]
 
@@ -43,7 +43,7 @@ def block_commands(block: Block) -> Iterator[Command]:
 
 
 def shell_commands(lines: list[str]) -> Iterator[Command]:
-    """Where there are prompts, all else is output."""
+    """Yield the commands among lines; where there are prompts, all else is output."""
     prompted = any(line.startswith(PROMPT) for line in lines)
     for line in lines:
         text = line.removeprefix(PROMPT)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 COMMANDS = "tests/commands"
 WHOLE = "tests/integration"
-AGENTS = "tests/rl_impls/runtimes"
+AGENTS = "tests/rl_impls/commands"
 
 BISECTED = f"{WHOLE}/test_bisect.py::test_the_commit_that_made_it_slower_is_found"
 PROVED = f"{WHOLE}/test_prove.py::test_unchanged_code_is_not_called_slower_and_slowed_code_is"
@@ -35,7 +35,7 @@ JOBS = "tests/docs/test_scale_jobs.py"
 SHOWN = f"{JOBS}::test_a_table_of_the_page_is_what_the_command_prints"
 STORED = f"{WHOLE}/test_baseline.py::test_a_slower_test_fails_the_run"
 COMPARED_PRESETS = (
-    "tests/rl_impls/pipeline/test_actor_learner.py::"
+    "tests/evidence/figures/test_first_pipeline.py::"
     "test_presets_do_the_same_work_and_the_figures_of_both_are_told"
 )
 
@@ -86,120 +86,123 @@ TESTED: Mapping[str, str] = {
     "rlperf scale jobs/*.json --plot scaling.svg": f"{COMMANDS}/test_scale.py::"
     "test_measured_and_modelled_are_drawn_together",
     "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
-    "python -m rl_impls compare": f"{AGENTS}/test_compare_command.py::"
+    "python -m rl_impls compare": f"{AGENTS}/test_compare.py::test_the_table_has_a_line_for_each",
+    "python -m rl_impls compare TicTacToe-v0 --steps 100000": f"{AGENTS}/test_compare.py::"
     "test_the_table_has_a_line_for_each",
-    "python -m rl_impls compare TicTacToe-v0 --steps 100000": f"{AGENTS}/test_compare_command.py::"
-    "test_the_table_has_a_line_for_each",
-    "python -m rl_impls": f"{AGENTS}/test_train_command.py::"
+    "python -m rl_impls": f"{AGENTS}/test_train.py::"
     "test_every_agent_trains_and_stdout_holds_nothing_but_the_result",
     "python -m rl_impls train TicTacToe-v0 --agent compiled --steps 1000000": (
-        f"{AGENTS}/test_train_command.py::"
-        "test_every_agent_trains_and_stdout_holds_nothing_but_the_result"
+        f"{AGENTS}/test_train.py::test_every_agent_trains_and_stdout_holds_nothing_but_the_result"
     ),
     "python -m rl_impls train TicTacToe-v0 --agent compiled --runtime parallel --steps 5000000 "
-    "--json -": f"{AGENTS}/test_train_command.py::"
-    "test_a_program_trains_in_parallel_with_exactly_its_steps",
+    "--json -": f"{AGENTS}/test_train.py::test_a_program_trains_in_parallel_with_exactly_its_steps",
     "mpiexec -n 2 python -m rl_impls train TicTacToe-v0 --agent compiled --runtime mpi-async "
-    "--steps 100000000": "tests/rl_impls/mpi/test_train_mpi.py::"
+    "--steps 100000000": "tests/rl_impls/commands/test_train_mpi.py::"
     "test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on",
     "mpiexec -n 2 python -m rl_impls train TicTacToe-v0 --agent compiled --runtime mpi-sync "
-    "--steps 100000000": "tests/rl_impls/mpi/test_train_mpi.py::"
+    "--steps 100000000": "tests/rl_impls/commands/test_train_mpi.py::"
     "test_a_killed_rank_ends_the_job_at_once_and_a_resumed_one_goes_on",
     "mpiexec --with-ft ulfm -n 3 python -m rl_impls train TicTacToe-v0 --agent compiled "
-    "--runtime mpi-sync --steps 100000000": "tests/rl_impls/mpi/test_survivors.py::"
+    "--runtime mpi-sync --steps 100000000": "tests/rl_impls/runtimes/mpi/test_survivors.py::"
     "test_ranks_that_average_tables_make_all_the_steps",
     "mpiexec -n 2 python -m rl_impls train CartPole-v1 --agent ppo --runtime mpi-ppo "
-    "--steps 150000": "tests/rl_impls/mpi/test_train_mpi_agents.py::"
+    "--steps 150000": "tests/rl_impls/commands/test_train_mpi_agent.py::"
     "test_ranks_average_gradients_and_one_process_can_go_on_from_their_checkpoint",
     "mpiexec -n 3 python -m rl_impls train CartPole-v1 --agent dqn --runtime mpi-central "
-    "--steps 50000": "tests/rl_impls/mpi/test_train_mpi_agents.py::"
+    "--steps 50000": "tests/rl_impls/commands/test_train_mpi_agent.py::"
     "test_worker_ranks_step_and_rank_0_learns",
     "python -m rl_impls train rl_impls/CartPole-v1 --agent dqn --steps 100000 --seed 0 "
-    "--json result.json": f"{AGENTS}/test_train_agents.py::"
+    "--json result.json": f"{AGENTS}/test_train_agent.py::"
     "test_every_agent_trains_and_tells_what_a_learner_of_a_table_does",
     "python -m rl_impls train rl_impls/CartPole-v1 --agent qr-dqn --runtime actor-learner "
-    "--actors 2 --steps 50000 --save agent.npz": f"{AGENTS}/test_train_pipeline.py::"
+    "--actors 2 --steps 50000 --save agent.npz": f"{AGENTS}/test_train_actors.py::"
     "test_actors_train_an_agent_and_the_result_tells_of_them",
     "python -m rl_impls train rl_impls/CartPole-v1 --agent ppo --backend jax --steps 100000": (
-        "tests/rl_impls/frameworks/test_backends.py::test_the_command_line_trains_with_them"
+        "tests/rl_impls/backends/test_backends.py::test_the_command_line_trains_with_them"
     ),
     "python -m rl_impls train rl_impls/SideScroller-v0 --agent pixel-dqn --steps 40000 "
-    "--json result.json": "tests/rl_impls/frameworks/test_pixels.py::"
+    "--json result.json": "tests/rl_impls/backends/test_pixel_dqn.py::"
     "test_the_command_line_trains_it_and_goes_on_from_a_file",
-    "python -m tests.proof.memory.timing 6": "tests/proof/test_memory_timing.py::"
+    "python -m tests.evidence.proof.memory.timing 6": "tests/evidence/proof/test_memory_timing.py::"
     "test_a_run_tells_the_ratio_of_what_the_gate_read_for_twins",
-    "make frameworks": "tests/frameworks/test_frameworks_sides.py::test_a_side_runs",
-    "python -m tests.perf.figures.presets 5 100000 apart": COMPARED_PRESETS,
-    "python -m tests.perf.figures.presets 15": COMPARED_PRESETS,
-    "make learn": "tests/learning/test_learning_run.py::"
+    "make frameworks": "tests/evidence/frameworks/test_frameworks_sides.py::test_a_side_runs",
+    "python -m tests.evidence.figures.presets 5 100000 apart": COMPARED_PRESETS,
+    "python -m tests.evidence.figures.presets 15": COMPARED_PRESETS,
+    "make learn": "tests/evidence/learning/test_learning_run.py::"
     "test_every_agent_is_trained_on_three_seeds_and_never_twice",
-    "make peers": "tests/peers/test_peers_sides.py::test_our_side_runs",
-    "python -m tests.perf.figures.memory": f"{AGENTS}/test_memory_of_training.py::"
+    "make peers": "tests/evidence/peers/test_peers_sides.py::test_our_side_runs",
+    "python -m tests.evidence.figures.memory": "tests/rl_impls/tabular/test_memory.py::"
     "test_training_takes_at_most_ten_megabytes_more_than_its_control",
-    "python -m tests.rl_impls.pipeline.weights_stress 60": (
-        "tests/rl_impls/pipeline/test_weights.py::"
+    "python -m tests.rl_impls.runtimes.actor_learner.weights_stress 60": (
+        "tests/rl_impls/runtimes/actor_learner/test_weights.py::"
         "test_no_copy_is_torn_however_often_weights_are_published"
     ),
-    "python -m tests.proof": "tests/proof/test_proof_run.py::"
+    "python -m tests.evidence.proof": "tests/evidence/proof/test_proof_run.py::"
     "test_a_run_records_every_test_and_resumes_where_it_stopped",
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
-    "make docs": "tests/docs/test_site.py::test_the_site_builds_without_a_warning",
+    "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",
     "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
 }
 """By the node id of the test. One command may stand for several ways of writing it."""
 
 SHORTENED: Mapping[str, str] = {
     "python -m tests.history.trend_rates 2000": "python -m tests.history.trend_rates 1",
-    "python -m tests.learning table docs/learning/deep.jsonl": (
-        "python -m tests.learning table docs/learning/deep.jsonl"
+    "python -m tests.evidence.learning table docs/learning/deep.jsonl": (
+        "python -m tests.evidence.learning table docs/learning/deep.jsonl"
     ),
-    "python -m tests.perf.figures 5": "python -m tests.perf.figures 1",
-    "python -m tests.perf.figures.blocking 7": "python -m tests.perf.figures.blocking 1 1000",
-    "python -m tests.perf.figures.efficiency 20": (
-        "python -m tests.perf.figures.efficiency 1 1000000"
+    "python -m tests.evidence.figures 5": "python -m tests.evidence.figures 1",
+    "python -m tests.evidence.figures.blocking 7": (
+        "python -m tests.evidence.figures.blocking 1 1000"
     ),
-    "python -m tests.perf.figures.mpi 15": "python -m tests.perf.figures.mpi 1 100000",
-    "python -m tests.perf.figures.mpi_agents 9": (
-        "python -m tests.perf.figures.mpi_agents 1 256 dqn-2-ranks"
+    "python -m tests.evidence.figures.efficiency 20": (
+        "python -m tests.evidence.figures.efficiency 1 1000000"
     ),
-    "python -m tests.perf.figures.scale_jobs jobs 3": (
-        "python -m tests.perf.figures.scale_jobs {folder}/jobs 1 0.001 Taxi-v4"
+    "python -m tests.evidence.figures.mpi 15": "python -m tests.evidence.figures.mpi 1 100000",
+    "python -m tests.evidence.figures.mpi_agents 9": (
+        "python -m tests.evidence.figures.mpi_agents 1 256 dqn-2-ranks"
     ),
-    "python -m tests.perf.figures.envs 7": "python -m tests.perf.figures.envs 1",
-    "python -m tests.perf.figures.pipeline burning 20": (
-        "python -m tests.perf.figures.pipeline burning 1 100"
+    "python -m tests.evidence.figures.scale_jobs jobs 3": (
+        "python -m tests.evidence.figures.scale_jobs {folder}/jobs 1 0.001 Taxi-v4"
     ),
-    "python -m tests.perf.figures.transport 7": "python -m tests.perf.figures.transport 1 5000",
-    "python -m tests.perf.figures.nets 7": "python -m tests.perf.figures.nets 1",
-    "python -m tests.frameworks table docs/frameworks/figures.jsonl": (
-        "python -m tests.frameworks table docs/frameworks/figures.jsonl"
+    "python -m tests.evidence.figures.envs 7": "python -m tests.evidence.figures.envs 1",
+    "python -m tests.evidence.figures.pipeline burning 20": (
+        "python -m tests.evidence.figures.pipeline burning 1 100"
     ),
-    "python -m tests.peers table docs/peers/deep.jsonl": (
-        "python -m tests.peers table docs/peers/deep.jsonl"
+    "python -m tests.evidence.figures.transport 7": (
+        "python -m tests.evidence.figures.transport 1 5000"
     ),
-    "python -m tests.proof run --out FILE.jsonl": (
-        "python -m tests.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
+    "python -m tests.evidence.figures.nets 7": "python -m tests.evidence.figures.nets 1",
+    "python -m tests.evidence.frameworks table docs/frameworks/figures.jsonl": (
+        "python -m tests.evidence.frameworks table docs/frameworks/figures.jsonl"
     ),
-    "python -m tests.proof table FILE.jsonl": (
-        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    "python -m tests.evidence.peers table docs/peers/deep.jsonl": (
+        "python -m tests.evidence.peers table docs/peers/deep.jsonl"
     ),
-    "python -m tests.proof.load": "python -m tests.proof.load --processes 1 --seconds 0.1",
-    "python -m tests.proof.memory run --out docs/proof/memory.jsonl": (
-        "python -m tests.proof.memory run --out {folder}/memory.jsonl --minutes 0"
+    "python -m tests.evidence.proof run --out FILE.jsonl": (
+        "python -m tests.evidence.proof run --out {folder}/proof.jsonl --no-load --minutes 0"
     ),
-    "python -m tests.proof.memory table docs/proof/memory.jsonl": (
-        "python -m tests.proof.memory table docs/proof/memory.jsonl"
+    "python -m tests.evidence.proof table FILE.jsonl": (
+        "python -m tests.evidence.proof table docs/proof/verdicts.jsonl"
     ),
-    "python -m tests.proof table docs/proof/verdicts.jsonl": (
-        "python -m tests.proof table docs/proof/verdicts.jsonl"
+    "python -m tests.evidence.proof.load": (
+        "python -m tests.evidence.proof.load --processes 1 --seconds 0.1"
     ),
-    "python -m tests.proof cross docs/proof/sessions.jsonl": (
-        "python -m tests.proof cross docs/proof/sessions.jsonl"
+    "python -m tests.evidence.proof.memory run --out docs/proof/memory.jsonl": (
+        "python -m tests.evidence.proof.memory run --out {folder}/memory.jsonl --minutes 0"
     ),
-    "python -m tests.why table": "python -m tests.why table",
-    "python -m tests.why run": (
-        "python -m tests.why run --out {folder}/why.jsonl --only none-of-them"
+    "python -m tests.evidence.proof.memory table docs/proof/memory.jsonl": (
+        "python -m tests.evidence.proof.memory table docs/proof/memory.jsonl"
+    ),
+    "python -m tests.evidence.proof table docs/proof/verdicts.jsonl": (
+        "python -m tests.evidence.proof table docs/proof/verdicts.jsonl"
+    ),
+    "python -m tests.evidence.proof cross docs/proof/sessions.jsonl": (
+        "python -m tests.evidence.proof cross docs/proof/sessions.jsonl"
+    ),
+    "python -m tests.evidence.why table": "python -m tests.evidence.why table",
+    "python -m tests.evidence.why run": (
+        "python -m tests.evidence.why run --out {folder}/why.jsonl --only none-of-them"
     ),
 }
 """What takes minutes or hours, with how it ends soon; run in this repository."""

@@ -15,7 +15,7 @@ HEADING = re.compile(r"^(?P<marks>#+) (?P<title>.+)$", re.M)
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """What stands between two fences."""
+    """The text between two fences."""
 
     language: str
     text: str
@@ -41,7 +41,7 @@ class Page:
 
     @property
     def sentences(self) -> str:
-        """All but the blocks, which leave as many characters behind."""
+        """The text without its blocks, which leave as many characters behind."""
         return FENCE.sub(lambda match: " " * len(match[0]), self.text)
 
     @property
@@ -63,7 +63,7 @@ class Page:
 
 
 def _anchor(title: str) -> str:
-    """As GitHub and MyST make it."""
+    """Return the anchor of a heading, as GitHub and MyST make it."""
     return re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-")
 
 

@@ -17,7 +17,7 @@ ALLOWED = 0.10
 
 
 def words_of(block: Block) -> list[str]:
-    """Of its command, with the files that a shell would put in."""
+    """Return the words of its command, with the files that a shell would put in."""
     (command,) = block_commands(block)
     return [each for word in shlex.split(command.text)[1:] for each in _files(word)]
 
@@ -49,7 +49,7 @@ def test_a_table_of_the_page_is_what_the_command_prints(
 
 
 def test_each_job_of_two_ranks_is_told_unseen(tmp_path: Path):
-    """Of three tables, from the jobs of other periods."""
+    """Each job of three tables is told from the jobs of other periods."""
     out = tmp_path / "scale.json"
     jobs = sorted(str(path) for path in Path("docs/scale-jobs").iterdir())
     assert main(["scale", *jobs, "--json", str(out)]) == 0

@@ -2,19 +2,21 @@
 
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any, cast
+from dataclasses import dataclass, field, replace
+from typing import cast
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.partners import BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Scouted
+from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.workers.blocks import Blocks, Played, Task
+from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, ScoutReport
+from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.side import SideRun, State
+from tests.factories import side
 
 MS = 10**6
 SEEN = Scouted(call_ns=MS, first_ns=MS, cpu_share=1.0, processes=1)
@@ -56,7 +58,7 @@ class FakeBlocks:
     ) -> None:
         self.now = 100.0
         self.startup_s = startup_s
-        self.ran: list[list[Task]] = []  # by block; the scouts first
+        self.ran: list[list[Order]] = []  # by block; the scouts first
         self.startups: list[float] = []
         self.closed = False
         self._tests = tests
@@ -65,52 +67,43 @@ class FakeBlocks:
         self._rng = random.Random(1)
 
     def run(
-        self, index: int, tasks: Sequence[Task], candidates: Sequence[Task], startup_s: float
+        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
     ) -> Iterator[Played]:
-        assert {task.nodeid for task in tasks} <= {task.nodeid for task in candidates}
+        assert {order.nodeid for order in orders} <= {order.nodeid for order in candidates}
         if index == self._stop_at:
             raise KeyboardInterrupt
         self.ran.append([])
         self.startups.append(startup_s)
-        for task in tasks:
-            self.ran[-1].append(task)
-            test = self._tests[task.nodeid]
+        for order in orders:
+            self.ran[-1].append(order)
+            test = self._tests[order.nodeid]
             self.now += test.seconds
-            runs = self._scout(test) if task.plan is None else self._block(test, task)
-            yield Played(task.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
+            runs = self._scout(test) if order.plan is None else self._block(test, order.plan)
+            yield Played(order.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
 
     def close(self) -> None:
         self.closed = True
 
     def _scout(self, test: Fake) -> list[SideRun]:
-        facts: dict[str, Any] = {
-            "call_ns": test.call_ns, "first_ns": test.call_ns, "cpu_share": 1.0, "processes": 1,
-            "has_setup": False, "setup_ns": 0.0, "rounds": 0, "iterations": 1, "warmup": 0,
-            "steps": 7, "work": test.work,
-        }  # fmt: skip
-        head = SideRun(test.scout, "why", facts if test.scout is State.RAN else None)
-        units = {"unit_ns": {"interpreter": 50_000.0}}
-        return [head, SideRun(State.RAN, facts=units if self._kernels else facts)]
+        seen = replace(SEEN, call_ns=test.call_ns, first_ns=test.call_ns)
+        report = ScoutReport(seen, test.work, steps=7)
+        head = SideRun(test.scout, "why", report if test.scout is State.RAN else None)
+        speeds = KernelSpeeds({"interpreter": 50_000.0})
+        return [head, SideRun(State.RAN, report=speeds if self._kernels else report)]
 
-    def _block(self, test: Fake, task: Task) -> list[SideRun]:
-        assert task.plan is not None
-        head = round(task.plan.calls * test.call_ns * test.ratio(self._rng))
-        base = round(task.plan.calls * test.call_ns)
-        partner = _times(base)
+    def _block(self, test: Fake, plan: Plan) -> list[SideRun]:
+        base_ns = round(plan.calls * test.call_ns)
+        head_ns = round(plan.calls * test.call_ns * test.ratio(self._rng))
+        kernel_ns = {}
         if self._kernels:
-            calls = dict(task.plan.kernels)["interpreter"] * task.plan.kernel_rounds
-            partner["kernel_ns"] = {"interpreter": [ns / calls for ns in partner["own_ns"]]}
-        return [
-            SideRun(State.RAN, facts={**_times(head), "work": test.work}),
-            SideRun(State.RAN, facts={**partner, "work": {}}),
-        ]
+            calls = dict(plan.kernels)["interpreter"] * plan.kernel_rounds
+            kernel_ns = {"interpreter": (base_ns / calls,)}
+        head = Measurement(side([head_ns], calls=plan.calls, work=test.work))
+        partner = Measurement(side([base_ns], calls=plan.calls), kernel_ns=kernel_ns)
+        return [SideRun(State.RAN, report=head), SideRun(State.RAN, report=partner)]
 
     def blocks_of(self, nodeid: str) -> int:
-        return sum(task.nodeid == nodeid for block in self.ran[1:] for task in block)
-
-
-def _times(ns: int) -> dict[str, Any]:
-    return {"own_ns": [ns], "wall_ns": [ns], "cpu_ns": [ns], "preempted": 0, "work": {}}
+        return sum(order.nodeid == nodeid for block in self.ran[1:] for order in block)
 
 
 @dataclass(frozen=True)

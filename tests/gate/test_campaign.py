@@ -1,4 +1,6 @@
-"""The loop of a run: what is scouted, measured, decided, and kept of an interrupted one."""
+"""The loop of a run: what is scouted, measured, decided, and kept of an interrupted one; against a
+revision and against stored baselines; and how its tests share its time.
+"""
 
 from typing import Any
 
@@ -79,7 +81,7 @@ def test_an_interrupted_scout_leaves_every_test_open():
     assert over.reason("same").startswith("the run was interrupted")
 
 
-# The loop of a run that compares with stored baselines, or saves them.
+# -- stored baselines: compared with, and saved -------------------------------------------------
 
 
 def level(**fields: Any) -> Level:
@@ -132,7 +134,7 @@ def test_the_label_of_a_comparison_stands_beside_its_verdict():
     assert result.verdict.label == "saved on another CPU (Some CPU)"
 
 
-# How the tests of a run share its time: who gets a block, and of how many pairs.
+# -- who gets a block ---------------------------------------------------------------------------
 
 
 def test_a_slow_test_does_not_starve_the_others():

@@ -1,6 +1,7 @@
 """Whom a test plays with, and what that means for its plan, its blocks and its verdict."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -14,22 +15,24 @@ from pytest_rlperf.gate.partners import (
     THRESHOLD_STORED,
     Alone,
     BaseRevision,
+    Comparison,
     Kernels,
     Partner,
-    side_block,
+    gate_of,
 )
-from pytest_rlperf.model.block import LogRatios
+from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.wire import KernelSpeeds, Measurement
 from tests.factories import a_session, side
 
 NODE, OTHER, UNKNOWN = "a.py::known", "a.py::changed", "a.py::new"
 MS = 10**6
 PLAN = Plan(Mode.SLICED, calls=2, pairs=32, warmup=1)
 SEEN = Scouted(call_ns=MS, first_ns=MS, cpu_share=1.0, processes=1)
-SCOUTED = {"unit_ns": {"blas": 50_000.0, "interpreter": 50_000.0, "stride": 100_000.0}}
+SPEEDS = KernelSpeeds({"blas": 50_000.0, "interpreter": 50_000.0, "stride": 100_000.0})
 AT = LogRatios(1.0, 2.0)
 LEVEL = Level(
     weights={"stride": 0.5, "clock": 0.5},
@@ -40,17 +43,6 @@ LEVEL = Level(
 CHANGED = Ended(Outcome.INCOMPARABLE, "the benchmark itself changed")
 KERNELS = Kernels({NODE: LEVEL, OTHER: CHANGED})
 SAVING = Kernels({NODE: LEVEL, OTHER: CHANGED}, saving=True)
-
-
-def head_facts(**fields: Any) -> dict[str, Any]:
-    times = {"own_ns": [200, 400], "wall_ns": [300, 500], "cpu_ns": [100, 100]}
-    return {**times, "work": {}, "preempted": 3, **fields}
-
-
-def test_what_a_worker_measured_becomes_a_side():
-    found = side_block(head_facts(work={"updates": 1.0}), PLAN)
-    assert (found.own_ns, found.wall_ns, found.cpu_ns) == ((200, 400), (300, 500), (100, 100))
-    assert (found.calls, found.work, found.preempted) == (2, {"updates": 1.0}, 3)
 
 
 # -- thresholds ---------------------------------------------------------------------------------
@@ -65,18 +57,18 @@ def test_what_a_worker_measured_becomes_a_side():
     ],
 )
 def test_a_marker_comes_before_the_run_and_the_run_before_the_default(partner: Any, default: float):
-    assert partner().gate(NODE, Spec(), 3).threshold == default
-    assert partner(0.2).gate(NODE, Spec(), 3).threshold == 0.2
-    assert partner(0.2).gate(NODE, Spec(threshold=0.3), 3).threshold == 0.3
-    assert partner().gate(NODE, Spec(), 3).tests == 3
+    assert gate_of(partner(), NODE, Spec(), 3).threshold == default
+    assert gate_of(partner(0.2), NODE, Spec(), 3).threshold == 0.2
+    assert gate_of(partner(0.2), NODE, Spec(threshold=0.3), 3).threshold == 0.3
+    assert gate_of(partner(), NODE, Spec(), 3).tests == 3
 
 
 def test_the_gate_of_a_stored_test_is_blurred_and_no_narrower_than_its_floor():
-    assert KERNELS.gate(NODE, Spec(), 1).blur == LEVEL.unit().blur > 0
-    assert KERNELS.gate(OTHER, Spec(), 1).blur == 0
+    assert gate_of(KERNELS, NODE, Spec(), 1).blur == LEVEL.unit().blur > 0
+    assert gate_of(KERNELS, OTHER, Spec(), 1).blur == 0
     elsewhere = Kernels({NODE: replace(LEVEL, floor=0.25)})
-    assert elsewhere.gate(NODE, Spec(threshold=0.05), 1).threshold == 0.25
-    assert elsewhere.gate(NODE, Spec(threshold=0.5), 1).threshold == 0.5
+    assert gate_of(elsewhere, NODE, Spec(threshold=0.05), 1).threshold == 0.25
+    assert gate_of(elsewhere, NODE, Spec(threshold=0.5), 1).threshold == 0.5
 
 
 # -- plans --------------------------------------------------------------------------------------
@@ -84,13 +76,12 @@ def test_the_gate_of_a_stored_test_is_blurred_and_no_narrower_than_its_floor():
 
 @pytest.mark.parametrize("partner", [Alone(), BaseRevision()])
 def test_only_kernels_change_a_plan(partner: Partner):
-    assert partner.plan(NODE, Spec(), PLAN, SEEN, {}) == PLAN
+    assert partner.plan(PLAN, SEEN, None) == PLAN
 
 
-@pytest.mark.parametrize("nodeid", [NODE, OTHER, UNKNOWN])
 @pytest.mark.parametrize("partner", [KERNELS, SAVING])
-def test_all_kernels_play_with_every_test(partner: Partner, nodeid: str):
-    plan = partner.plan(nodeid, Spec(), PLAN, SEEN, SCOUTED)
+def test_all_kernels_play_with_every_test(partner: Partner):
+    plan = partner.plan(PLAN, SEEN, SPEEDS)
     assert [name for name, _ in plan.kernels] == ["blas", "interpreter", "stride"]
     assert plan.pairs == PLAN.pairs
 
@@ -98,55 +89,68 @@ def test_all_kernels_play_with_every_test(partner: Partner, nodeid: str):
 # -- blocks -------------------------------------------------------------------------------------
 
 
+def compared(partner: Partner, nodeid: str = NODE) -> Comparison:
+    comparison = partner.comparison(nodeid)
+    assert comparison is not None
+    return comparison
+
+
 def test_a_block_with_a_revision_has_a_base():
-    base = head_facts(own_ns=[100, 200])
-    found = BaseRevision().block(side([200, 400], calls=2), base, PLAN)
-    assert found.base == side_block(base, PLAN)
-    (ratios,) = BaseRevision().ratios(NODE, [BaseRevision().told(found)])
+    base = side([100, 200], calls=2)
+    block = BaseRevision().block(side([200, 400], calls=2), Measurement(base))
+    assert block.base == base
+    with_base = compared(BaseRevision())
+    (ratios,) = with_base.ratios([with_base.block_ratios(block)])
     assert ratios.typical == pytest.approx(math.log(2))
 
 
+def kernels_block(own_ns: Sequence[int], **kernel_ns: tuple[float, ...]) -> Block:
+    return KERNELS.block(side(own_ns), Measurement(side([1]), kernel_ns=kernel_ns))
+
+
 def test_a_block_with_kernels_has_the_time_of_a_call_of_each():
-    facts = {"kernel_ns": {"blas": [5.0, 6.0], "stride": [100.0, 200.0]}}
-    found = KERNELS.block(side([100, 100]), facts, PLAN)
-    assert found.base is None
-    assert found.reference is not None
-    assert found.reference.call_ns == {"blas": (5.0, 6.0), "stride": (100.0, 200.0)}
+    block = kernels_block([100, 100], blas=(5.0, 6.0), stride=(100.0, 200.0))
+    assert block.base is None
+    assert block.reference is not None
+    assert block.reference.call_ns == {"blas": (5.0, 6.0), "stride": (100.0, 200.0)}
 
 
 def test_a_ratio_is_how_far_a_block_lies_above_the_stored_level():
-    block = KERNELS.block(side([100, 100]), {"kernel_ns": {"stride": [1, 1]}}, PLAN)
+    block = kernels_block([100, 100], stride=(1, 1))
     # One call of the kernel takes 1 ns, so kernel and clock say the same.
-    (found,) = KERNELS.ratios(NODE, [KERNELS.told(block)])
-    assert found.typical == pytest.approx(math.log(100) - AT.typical)
-    assert found.total == pytest.approx(math.log(100) - AT.total)
+    with_level = compared(KERNELS)
+    (ratios,) = with_level.ratios([with_level.block_ratios(block)])
+    assert ratios.typical == pytest.approx(math.log(100) - AT.typical)
+    assert ratios.total == pytest.approx(math.log(100) - AT.total)
 
 
 def test_the_gate_is_blurred_as_the_unit_is_that_the_run_is_judged_in():
     wild = [{"stride": LogRatios(x, x), "clock": AT} for x in (1.0, 1.5, 2.0)]
-    assert KERNELS.unit(NODE, wild) == {"clock": 1.0}
-    assert KERNELS.gate(NODE, Spec(), 1, wild).blur == LEVEL.unit(wild).blur
-    assert KERNELS.unit(UNKNOWN, wild) == {}
+    assert compared(KERNELS).unit(wild) == {"clock": 1.0}
+    assert gate_of(KERNELS, NODE, Spec(), 1, wild).blur == LEVEL.unit(wild).blur
 
 
 # -- comparing ----------------------------------------------------------------------------------
 
 
 def test_work_is_compared_with_the_base_or_with_what_is_stored():
-    assert BaseRevision().work(NODE, {"work": {"updates": 1}}) == {"updates": 1}
+    base = Measurement(side([1], work={"updates": 1}))
+    assert BaseRevision().work(NODE, base) == {"updates": 1}
     assert KERNELS.work(NODE, None) == {"updates": 3.0}
     assert KERNELS.work(OTHER, None) is KERNELS.work(UNKNOWN, None) is None
 
 
 def test_only_what_there_is_something_to_compare_with_is_judged():
-    assert not Alone().judges(NODE)
-    assert BaseRevision().judges(NODE)
-    assert [KERNELS.judges(nodeid) for nodeid in (NODE, OTHER, UNKNOWN)] == [True, False, False]
+    alone: Partner = Alone()
+    assert alone.comparison(NODE) is None
+    assert BaseRevision().comparison(NODE) is not None
+    assert KERNELS.comparison(NODE) is not None
+    assert KERNELS.comparison(OTHER) is KERNELS.comparison(UNKNOWN) is None
 
 
 def test_a_label_tells_what_to_know_about_a_comparison():
-    assert KERNELS.label(NODE) == LEVEL.label
-    assert KERNELS.label(OTHER) is None
+    assert compared(KERNELS).label == LEVEL.label
+    assert compared(BaseRevision()).label is None
 
 
 @pytest.mark.parametrize(("partner", "blocks"), [(KERNELS, SOLO_BLOCKS), (SAVING, SAVE_BLOCKS)])

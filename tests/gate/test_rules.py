@@ -1,4 +1,4 @@
-"""A project's tables, applied to a run."""
+"""A project's tables, applied to a run: accepted regressions and KPIs."""
 
 import datetime
 import random
@@ -69,7 +69,7 @@ def test_entries_without_a_test_are_named_only_where_all_tests_were_collected():
     assert RULES.notices(run, Scope(whole=False, places=(Path(),))) == ()
 
 
-# Exemption regressions: shown as such until their day, never silently passed.
+# -- accepted regressions: shown as such until their day, never silently passed -----------------
 
 
 PARAMETRIZED = "tests/test_a.py::test_a[x[0]-big]"
@@ -175,7 +175,7 @@ def test_an_entry_without_a_test_or_time_is_reported():
     assert stale_entries([ENTRY], [PARAMETRIZED], late) == [ended]
 
 
-# KPIs: where the values come from, and when they are an alert.
+# -- KPIs: where the values come from, and when they are an alert -------------------------------
 
 
 KPIS = {kpi.name: kpi for kpi in BUILT_IN}

@@ -5,9 +5,10 @@ import pytest
 from pytest_rlperf.gate.track import CAUGHT, UNMEASURED, Benchmark, Track
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.wire import KernelSpeeds
 from pytest_rlperf.workers.side import SideRun, State
 
-RAN = SideRun(State.RAN, facts={})
+RAN = SideRun(State.RAN, report=KernelSpeeds({}))
 
 
 def after(*runs: SideRun) -> Track:
@@ -39,16 +40,20 @@ def test_trouble_on_the_base_leaves_nothing_to_compare_with(state: State):
     assert track.ended.reason.endswith("on the base: why")
 
 
-def test_a_base_that_crashed_is_told_by_how_it_ended_and_not_by_its_last_words():
-    track = after(RAN, SideRun(State.CRASHED, "ended by SIGSEGV\nloading weights ..."))
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [
+        ("ended by SIGSEGV\nloading weights ...", "ended by SIGSEGV"),
+        ("ended with 4\nE   ImportError: no game\n", "ImportError: no game"),
+    ],
+    ids=["last words", "pytest gave up"],
+)
+def test_a_base_that_crashed_is_told_by_its_error_or_how_it_ended_and_not_by_its_last_words(
+    text: str, reason: str
+):
+    track = after(RAN, SideRun(State.CRASHED, text))
     assert track.ended is not None
-    assert track.ended.reason == "it crashes on the base: ended by SIGSEGV"
-
-
-def test_of_a_base_whose_pytest_gave_up_the_error_is_told():
-    track = after(RAN, SideRun(State.CRASHED, "ended with 4\nE   ImportError: no game\n"))
-    assert track.ended is not None
-    assert track.ended.reason == "it crashes on the base: ImportError: no game"
+    assert track.ended.reason == f"it crashes on the base: {reason}"
 
 
 def test_a_skipped_test_says_why():

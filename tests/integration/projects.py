@@ -45,7 +45,7 @@ class Ended:
         return next(m for m in self.test(name)["metrics"] if m["name"] == metric)
 
     def section(self, name: str) -> str:
-        """What the terminal shows of a failing test."""
+        """Return what the terminal shows of a failing test."""
         for part in self.text.split("\n____")[1:]:
             title, _, body = part.partition("\n")
             if title.strip(" _") == name:
@@ -207,7 +207,7 @@ class Running:
         return [p for p in psutil.process_iter() if self._is_ours(p)]
 
     def commands(self) -> list[str]:
-        """Of the same; those of the block before may be leaving."""
+        """Return their command lines; processes of the block before may be leaving."""
         found = []
         for process in self.processes():
             with suppress(psutil.Error):

@@ -60,7 +60,7 @@ def rlperf(project: Project, *args: str) -> "subprocess.CompletedProcess[str]":
 
 
 def baseline_file(project: Project, folder: str = "baselines", name: str = "main") -> Path:
-    """Of the one test module, on the one machine."""
+    """Return the baseline of the one test module, on the one machine."""
     (path,) = (project.folder / folder).glob(f"*/{name}/tests/test_perf.json")
     return path
 

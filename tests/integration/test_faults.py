@@ -134,27 +134,43 @@ def test_the_others_go_on_to_their_verdicts(ended: Ended):
     }
 
 
-def test_a_crash_shows_the_signal_and_the_last_words(ended: Ended):
-    shown = ended.section("test_crash")
-    assert "the head worker ended (signal SIGSEGV) during this test" in shown
-    assert "written past the capture" in shown
+@pytest.mark.parametrize(
+    ("name", "lines"),
+    [
+        (
+            "test_crash",
+            [
+                "the head worker ended (signal SIGSEGV) during this test",
+                "written past the capture",
+            ],
+        ),
+        ("test_crash_in_a_block", ["the head worker ended (signal SIGKILL) during this test"]),
+        ("test_exit", ["the head worker ended (exit status 9) during this test"]),
+        ("test_hang", ["no answer from the head worker within 3 s", "in sleep_for_ever"]),
+    ],
+)
+def test_a_crash_or_hang_shows_how_it_ended_and_its_last_words(
+    ended: Ended, name: str, lines: list[str]
+):
+    shown = ended.section(name)
+    assert [line for line in lines if line not in shown] == []
 
 
-def test_a_crash_in_a_later_block_is_the_tests_failure_too(ended: Ended):
-    shown = ended.section("test_crash_in_a_block")
-    assert "the head worker ended (signal SIGKILL) during this test" in shown
-
-
-def test_a_crash_on_the_base_leaves_no_baseline(ended: Ended):
-    reason = ended.metric("test_crash_on_base")["reason"]
-    assert reason == (
-        "it crashes on the base: the base worker ended (signal SIGABRT) during this test"
-    )
-
-
-def test_a_hang_on_the_base_leaves_no_baseline(ended: Ended):
-    reason = ended.metric("test_hang_on_base")["reason"]
-    assert reason == "it hangs on the base: no answer from the base worker within 3 s"
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        (
+            "test_crash_on_base",
+            "it crashes on the base: the base worker ended (signal SIGABRT) during this test",
+        ),
+        (
+            "test_hang_on_base",
+            "it hangs on the base: no answer from the base worker within 3 s",
+        ),
+    ],
+)
+def test_a_crash_or_hang_on_the_base_leaves_no_baseline(ended: Ended, name: str, reason: str):
+    assert ended.metric(name)["reason"] == reason
 
 
 def test_a_hang_of_the_base_amid_the_slices_is_not_heads(ended: Ended):
@@ -163,17 +179,6 @@ def test_a_hang_of_the_base_amid_the_slices_is_not_heads(ended: Ended):
     reason = test["metrics"][0]["reason"]
     assert reason.startswith("it hangs on the base: no answer from the base worker within ")
     assert "FAILED tests/test_perf.py::test_hang_amid_slices_on_base" not in ended.text
-
-
-def test_a_process_that_leaves_early_is_a_crash(ended: Ended):
-    shown = ended.section("test_exit")
-    assert "the head worker ended (exit status 9) during this test" in shown
-
-
-def test_a_hang_shows_where_it_hangs(ended: Ended):
-    shown = ended.section("test_hang")
-    assert "no answer from the head worker within 3 s" in shown
-    assert "in sleep_for_ever" in shown
 
 
 def test_what_a_test_prints_disturbs_nothing(ended: Ended):

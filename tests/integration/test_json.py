@@ -4,6 +4,8 @@ import datetime
 from collections import Counter
 from pathlib import Path
 
+import pytest
+
 from .projects import Ended, Workshop
 
 TOP = {
@@ -95,15 +97,21 @@ def test_each_side_imported_its_own_tree(outcomes: Ended):
     assert Path(imported["base"]["test_perf"]).parent.name == "tests"
 
 
-def test_a_folder_that_does_not_exist_is_refused_before_measuring(workshop: Workshop):
-    project = workshop.project("json-folder", {"test_a.py": ""})
-    ended = project.refuse("--rlperf", "--rlperf-json=nowhere/result.json")
+@pytest.mark.parametrize(
+    ("name", "path", "sentence"),
+    [
+        (
+            "json-folder",
+            "nowhere/result.json",
+            "nowhere/result.json: its folder does not exist; create it first.",
+        ),
+        ("json-is-folder", "..", "is a folder; name a file in it."),
+    ],
+    ids=["no folder", "a folder"],
+)
+def test_what_cannot_be_written_is_refused_before_measuring(
+    workshop: Workshop, name: str, path: str, sentence: str
+):
+    ended = workshop.project(name, {"test_a.py": ""}).refuse("--rlperf", f"--rlperf-json={path}")
     assert ended.code == 4
-    assert "nowhere/result.json: its folder does not exist; create it first." in ended.text
-
-
-def test_a_folder_is_no_file(workshop: Workshop):
-    project = workshop.project("json-is-folder", {"test_a.py": ""})
-    ended = project.refuse("--rlperf", "--rlperf-json=..")
-    assert ended.code == 4
-    assert "is a folder; name a file in it." in ended.text
+    assert sentence in ended.text

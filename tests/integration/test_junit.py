@@ -1,4 +1,4 @@
-"""What CI systems and IDEs read."""
+"""The file of `--junitxml`, which CI systems and IDEs read."""
 
 from xml.etree import ElementTree
 

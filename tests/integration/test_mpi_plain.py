@@ -80,26 +80,28 @@ def test_other_parameters_stay(ended: Ended):
     assert sorted(passed) == ["nprocs=2-a", "nprocs=2-b"]
 
 
-def test_plain_tests_run_beside_them_as_ever(ended: Ended):
-    assert "test_plain PASSED" in ended.text
+@pytest.mark.parametrize(
+    "line",
+    [
+        pytest.param("test_plain PASSED", id="plain tests beside them"),
+        pytest.param("test_all_skip[nprocs=2] SKIPPED (not today)", id="skipped on all ranks"),
+        pytest.param("test_known_bug[nprocs=2] XFAIL (a known bug)", id="an expected failure"),
+    ],
+)
+def test_what_does_not_fail_is_shown_as_ever_with_its_reason(ended: Ended, line: str):
+    assert line in ended.text
 
 
-def test_a_test_that_skips_on_all_ranks_is_skipped_with_its_reason(ended: Ended):
-    assert "test_all_skip[nprocs=2] SKIPPED (not today)" in ended.text
-
-
-def test_an_expected_failure_is_one(ended: Ended):
-    assert "test_known_bug[nprocs=2] XFAIL (a known bug)" in ended.text
-
-
-def test_an_assertion_of_one_rank_fails_on_all(ended: Ended):
-    shown = ended.section("test_rank_assert[nprocs=2]")
-    assert "ranks 0, 1 failed: AssertionError: rank 1 of 2: rank 1 is not the root" in shown
-
-
-def test_a_rank_that_raises_nothing_fails_on_all(ended: Ended):
-    shown = ended.section("test_rank_raises[nprocs=2]")
-    assert "ranks 0, 1 failed: AssertionError: rank 0 of 2 did not raise" in shown
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("test_rank_assert", "rank 1 of 2: rank 1 is not the root"),
+        ("test_rank_raises", "rank 0 of 2 did not raise"),
+    ],
+)
+def test_an_assertion_of_one_rank_fails_on_all(ended: Ended, name: str, said: str):
+    shown = ended.section(f"{name}[nprocs=2]")
+    assert f"ranks 0, 1 failed: AssertionError: {said}" in shown
 
 
 def test_a_rank_that_raises_something_else_shows_it(ended: Ended):

@@ -1,4 +1,6 @@
-"""Without `--rlperf`: the performance tests run once, and the plugin is hardly there."""
+"""Without `--rlperf`: the performance tests run once, also in parallel, which measuring excludes;
+and the plugin is hardly there.
+"""
 
 import json
 
@@ -44,6 +46,8 @@ def test_plain():
     print("a plain test ran")
 """
 
+PARALLEL = "def test_a(rlperf):\n    assert rlperf(int) == 0\n"
+
 
 @pytest.fixture(scope="module")
 def plain(workshop: Workshop) -> Ended:
@@ -81,11 +85,15 @@ def test_nothing_of_the_gate_is_shown(plain: Ended):
     [
         "numpy",
         "psutil",
+        "pytest_rlperf.baselines",
         "pytest_rlperf.gate",
         "pytest_rlperf.machine",
         "pytest_rlperf.memory",
+        "pytest_rlperf.mpi",
         "pytest_rlperf.profile",
+        "pytest_rlperf.prove",
         "pytest_rlperf.report",
+        "pytest_rlperf.scale",
         "pytest_rlperf.stats",
         "pytest_rlperf.trees",
         "pytest_rlperf.worker",
@@ -97,3 +105,25 @@ def test_no_measuring_module_is_imported(plain: Ended, name: str):
     modules = json.loads(line.partition("MODULES ")[2])
     assert "pytest_rlperf.plugin" in modules
     assert [m for m in modules if m == name or m.startswith(f"{name}.")] == []
+
+
+# -- pytest-xdist -------------------------------------------------------------------------------
+
+
+def test_workers_of_xdist_are_refused(workshop: Workshop):
+    pytest.importorskip("xdist")
+    project = workshop.project("xdist", {"test_a.py": PARALLEL})
+    ended = project.run("--rlperf", "-n", "2", autoload=True)
+    assert ended.code == 4
+    assert (
+        "ERROR: rlperf: measuring and pytest-xdist's -n exclude each other, since parallel tests "
+        "disturb each other's time; run with -n 0, or without -n." in ended.text.splitlines()
+    )
+
+
+def test_a_plain_run_may_use_them(workshop: Workshop):
+    pytest.importorskip("xdist")
+    project = workshop.project("xdist-plain", {"test_a.py": PARALLEL})
+    ended = project.run("-n", "1", autoload=True, json_result=False)
+    assert ended.code == 0
+    assert "1 passed" in ended.text

@@ -241,7 +241,7 @@ def test_a_block_of_pedantic_has_the_declared_calls(suite: Ended, name: str):
 
 
 def stored(project: Project) -> set[str]:
-    """What pytest-benchmark left in the project."""
+    """Return the names that pytest-benchmark left in the project."""
     known = {*COMMON, *files(""), "tests", ".git", "__pycache__"}
     return {path.name for path in project.folder.iterdir()} - known
 

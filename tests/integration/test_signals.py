@@ -109,5 +109,5 @@ def test_workers_and_metronome_end_with_a_controller_that_is_killed(project: Pro
     run.popen.kill()
     run.popen.wait()
     assert sum("boot.py" in command for command in commands) >= 2
-    assert sum("metronome.py" in command for command in commands) == 1
+    assert sum("metronome" in command for command in commands) == 1
     assert run.wait_until_gone(10.0) == []

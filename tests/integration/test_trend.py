@@ -1,4 +1,4 @@
-"""From real runs of a project's commits to its trend."""
+"""The trend of a project, from real runs of its commits."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""What the doctor says of a machine's facts."""
+"""The doctor's findings on the facts of a machine."""
 
 import sys
 from dataclasses import replace

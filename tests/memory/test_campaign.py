@@ -10,11 +10,12 @@ from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.memory import campaign
 from pytest_rlperf.memory.campaign import MemoryCampaign, repeats_for
-from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, MemoryTask
-from pytest_rlperf.model.memory import MIB, Limits, Pass
+from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns
+from pytest_rlperf.model.memory import MIB, Limits, Pass, Probe
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.wire import MemoryReport, Order
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import a_test
 
@@ -27,25 +28,33 @@ class FakeRuns:
 
     def __init__(self, *sizes: float, base: State = State.RAN) -> None:
         self.now = 0.0
-        self.tasks: list[MemoryTask] = []
+        self.orders: list[Order] = []
         self.paired = len(sizes) > 1
         self.closed = False
         self._sizes = sizes
         self._base = base
 
-    def run(self, number: int, task: MemoryTask, startup_s: float) -> MemoryPlayed:
+    @property
+    def probes(self) -> list[Probe]:
+        return [order.probe for order in self.orders if order.probe is not None]
+
+    def run(self, number: int, order: Order, startup_s: float, curve: bool = False) -> MemoryPlayed:
         self.now += 1
-        self.tasks.append(task)
-        name = NAMES[task.probe.look]
+        self.orders.append(order)
+        probe = self.probes[-1]
         states = (State.RAN, self._base)
         runs = tuple(
-            SideRun(state, "why", {"values": {name: size}, "call_s": 0.1})
+            SideRun(state, "why", _report(probe, size))
             for size, state in zip(self._sizes, states, strict=False)
         )
         return MemoryPlayed(runs, 1.0)
 
     def close(self) -> None:
         self.closed = True
+
+
+def _report(probe: Probe, size: float) -> MemoryReport:
+    return MemoryReport(probe.look, probe.repeats, {NAMES[probe.look]: size}, call_s=0.1)
 
 
 def play(
@@ -74,16 +83,16 @@ def no_memray(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(campaign, "is_installed", lambda: False)
 
 
-def test_three_processes_of_each_pass_settle_what_did_not_change():
-    runs = FakeRuns(5 * MIB, 5 * MIB)
-    assert play(runs).outcome is Outcome.UNCHANGED
-    assert len(runs.tasks) == 1 + 2 * 3  # and the first look
-
-
-def test_growth_is_confirmed_by_three_more():
-    runs = FakeRuns(9 * MIB, 5 * MIB)
-    assert play(runs).outcome is Outcome.REGRESSED
-    assert len(runs.tasks) == 1 + 2 * 6
+@pytest.mark.parametrize(
+    ("head", "outcome", "processes"),
+    [(5 * MIB, Outcome.UNCHANGED, 3), (9 * MIB, Outcome.REGRESSED, 6)],
+)
+def test_three_processes_of_each_pass_settle_what_did_not_change_and_three_more_confirm_growth(
+    head: int, outcome: Outcome, processes: int
+):
+    runs = FakeRuns(head, 5 * MIB)
+    assert play(runs).outcome is outcome
+    assert len(runs.orders) == 1 + 2 * processes  # and the first look
 
 
 def test_of_a_test_that_has_grown_memray_names_the_lines(monkeypatch: pytest.MonkeyPatch):
@@ -91,21 +100,21 @@ def test_of_a_test_that_has_grown_memray_names_the_lines(monkeypatch: pytest.Mon
     grown, same = FakeRuns(9 * MIB, 5 * MIB), FakeRuns(5 * MIB, 5 * MIB)
     play(grown)
     play(same)
-    assert [task.probe.look for task in grown.tasks].count(Pass.EXACT) == 1
-    assert [task.probe.look for task in same.tasks].count(Pass.EXACT) == 0
+    assert [probe.look for probe in grown.probes].count(Pass.EXACT) == 1
+    assert [probe.look for probe in same.probes].count(Pass.EXACT) == 0
 
 
 def test_all_processes_make_as_many_calls_as_the_first_look_allows():
     runs = FakeRuns(MIB, MIB)
     play(runs)
-    assert {task.probe.repeats for task in runs.tasks[1:]} == {20}
+    assert {probe.repeats for probe in runs.probes[1:]} == {20}
 
 
 def test_a_stored_baseline_says_how_many_calls_and_holds_the_sizes():
     runs = FakeRuns(9 * MIB)
     level = MemoryLevel({"peak_rss": (5e6,) * 3, "traced_peak": (5e6,) * 3}, repeats=7)
     assert play(runs, levels={NODE: level}).outcome is Outcome.REGRESSED
-    assert {task.probe.repeats for task in runs.tasks[1:]} == {7}
+    assert {probe.repeats for probe in runs.probes[1:]} == {7}
 
 
 def test_without_a_baseline_sizes_are_shown():

@@ -1,4 +1,6 @@
-"""A system that does not say how much memory a process has."""
+"""Counters of memory, also on a system that does not say how much a process has; and growth over
+the repeats of a call.
+"""
 
 import os
 from pathlib import Path
@@ -57,7 +59,7 @@ def test_shared_segments_are_found_among_other_mappings():
     }
 
 
-# Growth from one repeat to the next.
+# -- growth from one repeat to the next ---------------------------------------------------------
 
 
 @examples

@@ -1,4 +1,4 @@
-"""What Python's allocators are asked for."""
+"""What Python's allocators are asked for, as tracemalloc and memray count it."""
 
 import tracemalloc
 
@@ -9,31 +9,29 @@ from pytest_rlperf.memory import probe
 
 
 def test_a_peak_is_exact():
-    values = [
-        probe.traced_pass(lambda: bytes(10**6), 3)[0]["values"]["traced_peak"] for _ in range(3)
-    ]
+    values = [probe.traced_pass(lambda: bytes(10**6), 3)[0].values["traced_peak"] for _ in range(3)]
     assert values[0] == pytest.approx(10**6, rel=0.01)
     assert len(set(values)) == 1
 
 
 def test_a_result_that_the_next_call_replaces_is_no_growth():
-    facts, result = probe.traced_pass(lambda: bytes(10**6), 10)
+    report, result = probe.traced_pass(lambda: bytes(10**6), 10)
     assert len(result) == 10**6
-    assert facts["values"]["growth"] == 0
+    assert report.values["growth"] == 0
 
 
 def test_what_every_call_keeps_is_its_growth_and_its_line_is_named():
     kept: list[bytes] = []
-    facts, _ = probe.traced_pass(lambda: kept.append(bytes(10_000)), 10)
-    assert facts["values"]["growth"] == pytest.approx(10_000, rel=0.02)
-    where, size, blocks = facts["sites"][0]
-    assert where.startswith(__file__)
-    assert size == pytest.approx(10 * 10_000, rel=0.02)
-    assert blocks >= 10
+    report, _ = probe.traced_pass(lambda: kept.append(bytes(10_000)), 10)
+    assert report.values["growth"] == pytest.approx(10_000, rel=0.02)
+    site = report.evidence.sites[0]
+    assert site.where.startswith(__file__)
+    assert site.size_bytes == pytest.approx(10 * 10_000, rel=0.02)
+    assert site.blocks >= 10
 
 
 def test_one_call_has_no_growth():
-    assert "growth" not in probe.traced_pass(dict, 1)[0]["values"]
+    assert "growth" not in probe.traced_pass(dict, 1)[0].values
 
 
 def test_a_function_that_stops_the_tracing_is_told_so():
@@ -46,16 +44,11 @@ def test_nothing_is_traced_afterwards():
     assert not tracemalloc.is_tracing()
 
 
-# memray's count of all allocations.
-
-
-pytest.importorskip("memray")
-
-
-def test_the_peak_is_exact_and_its_line_is_named():
-    facts, result = probe.exact_pass(lambda: bytearray(10**6), 3)
+def test_memrays_peak_is_exact_and_its_line_is_named():
+    pytest.importorskip("memray")
+    report, result = probe.exact_pass(lambda: bytearray(10**6), 3)
     assert len(result) == 10**6
-    assert facts["values"]["memray_peak"] == pytest.approx(10**6, rel=0.05)
-    where, size, _ = facts["peak_sites"][0]
-    assert where.startswith(__file__)
-    assert size >= 10**6
+    assert report.values["memray_peak"] == pytest.approx(10**6, rel=0.05)
+    site = report.evidence.peak_sites[0]
+    assert site.where.startswith(__file__)
+    assert site.size_bytes >= 10**6

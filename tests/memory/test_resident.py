@@ -19,17 +19,17 @@ def filled(size: int) -> bytearray:
 
 
 def test_a_call_that_allocates_nothing_takes_nothing():
-    facts, _ = resident.resident_pass(lambda: None, 3)
-    assert facts["values"]["peak_rss"] < CLOSE
-    assert facts["values"]["uss"] < CLOSE
-    assert facts["values"]["shared_memory"] == 0
+    report, _ = resident.resident_pass(lambda: None, 3)
+    assert report.values["peak_rss"] < CLOSE
+    assert report.values["uss"] < CLOSE
+    assert report.values["shared_memory"] == 0
 
 
 def test_the_last_result_is_handed_on_and_counts_as_held():
-    facts, result = resident.resident_pass(lambda: filled(5 * MIB), 3)
+    report, result = resident.resident_pass(lambda: filled(5 * MIB), 3)
     assert len(result) == 5 * MIB
-    assert facts["values"]["peak_rss"] == pytest.approx(5 * MIB, abs=CLOSE)
-    assert facts["values"]["uss"] == pytest.approx(5 * MIB, abs=CLOSE)
+    assert report.values["peak_rss"] == pytest.approx(5 * MIB, abs=CLOSE)
+    assert report.values["uss"] == pytest.approx(5 * MIB, abs=CLOSE)
 
 
 def spike() -> None:
@@ -37,9 +37,9 @@ def spike() -> None:
 
 
 def test_memory_that_is_freed_at_once_is_not_missed():
-    facts, _ = resident.resident_pass(spike, 1)
-    assert facts["values"]["peak_rss"] == pytest.approx(50 * MIB, abs=CLOSE)
-    assert facts["values"]["uss"] < CLOSE
+    report, _ = resident.resident_pass(spike, 1)
+    assert report.values["peak_rss"] == pytest.approx(50 * MIB, abs=CLOSE)
+    assert report.values["uss"] < CLOSE
 
 
 def test_a_child_process_is_included_and_named():
@@ -48,20 +48,20 @@ def test_a_child_process_is_included_and_named():
         process.start()
         process.join()
 
-    facts, _ = resident.resident_pass(call, 2)
-    (own, own_peak), *children = facts["processes"]
-    assert own == resident.OWN
-    assert own_peak < 2 * MIB
-    assert [name for name, _ in children if name != UNSEEN][1:] == []  # never two at once
-    peak = sum(size for _, size in children)  # part of it where nobody looked at that moment
+    report, _ = resident.resident_pass(call, 2)
+    own, *children = report.evidence.processes
+    assert own.name == resident.OWN
+    assert own.peak_bytes < 2 * MIB
+    assert [child for child in children if child.name != UNSEEN][1:] == []  # never two at once
+    peak = sum(child.peak_bytes for child in children)  # part of it where nobody looked just then
     assert peak > 30 * MIB
-    assert facts["values"]["peak_rss"] == own_peak + peak
+    assert report.values["peak_rss"] == own.peak_bytes + peak
 
 
 def test_what_every_call_leaves_behind_is_its_growth():
     kept: list[bytearray] = []
-    facts, _ = resident.resident_pass(lambda: kept.append(filled(200_000)), 12)
-    assert facts["values"]["growth_rss"] == pytest.approx(200_000, rel=0.1)
+    report, _ = resident.resident_pass(lambda: kept.append(filled(200_000)), 12)
+    assert report.values["growth_rss"] == pytest.approx(200_000, rel=0.1)
 
 
 def test_a_segment_of_shared_memory_is_listed_while_it_is_mapped():
@@ -73,9 +73,9 @@ def test_a_segment_of_shared_memory_is_listed_while_it_is_mapped():
         made.append(SharedMemory(create=True, size=3 * MIB))
 
     try:
-        facts, _ = resident.resident_pass(call, 1)
-        assert facts["values"]["shared_memory"] == pytest.approx(3 * MIB, abs=4096)
-        assert facts["left"] == [made[0].name.lstrip("/")]
+        report, _ = resident.resident_pass(call, 1)
+        assert report.values["shared_memory"] == pytest.approx(3 * MIB, abs=4096)
+        assert report.evidence.left == (made[0].name.lstrip("/"),)
     finally:
         for segment in made:
             segment.close()

@@ -166,7 +166,7 @@ def test_where_the_base_is_too_fast_for_its_slices_the_scouts_tell_its_exponent(
     assert "O(1) became O(n) (the base's calls are too short" in metric.verdict.reason
 
 
-# All sizes of a test: measured together until their exponent is decided.
+# -- all sizes of a test, measured together until their exponent is decided ---------------------
 
 
 FAMILY_SIZES = (10, 100, 1000)

@@ -1,4 +1,4 @@
-"""What each phase adds to the time of a test."""
+"""What each phase adds to the time of a test, and the drift of its slices within a block."""
 
 import math
 import random
@@ -108,7 +108,7 @@ def test_a_test_without_phases_has_none():
     assert phases_of([]) == ()
 
 
-# Drift within blocks: found where slices grow, and nowhere else.
+# -- drift within blocks: found where slices grow, and nowhere else -----------------------------
 
 
 RUNS = 400
@@ -190,14 +190,11 @@ def test_the_base_is_asked_the_same(base: float, too: bool):
     assert drift.base.matters == too
 
 
-def test_slices_that_get_faster_are_no_drift():
-    drift = drift_of(drifting_blocks(4, head=-0.2, base=None))
-    assert drift is not None
-    assert not drift.head.matters
-
-
-def test_a_growth_that_changes_no_verdict_does_not_matter():
-    drift = drift_of(drifting_blocks(5, head=0.01, base=None))
+@pytest.mark.parametrize(
+    ("seed", "growth"), [(4, -0.2), (5, 0.01)], ids=["slices that get faster", "too little"]
+)
+def test_what_changes_no_verdict_is_no_drift_that_matters(seed: int, growth: float):
+    drift = drift_of(drifting_blocks(seed, head=growth, base=None))
     assert drift is not None
     assert not drift.head.matters
 
@@ -216,7 +213,7 @@ def test_too_few_blocks_or_slices_tell_nothing(number: int, length: int):
     )
 
 
-# Phases as text and data.
+# -- phases as text and data --------------------------------------------------------------------
 
 
 ACT = PhaseResult("act", 0.5, 6e6, 0.6, 6e6, Interval(0.001, -0.002, 0.004))
@@ -263,7 +260,7 @@ def test_the_result_has_a_row_a_phase():
     }
 
 
-# Drift within blocks as text and data.
+# -- drift as text and data ---------------------------------------------------------------------
 
 
 GROWING = SideDrift(Interval(0.12, 0.09, 0.15), matters=True)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from pytest_rlperf.model.metric import COMPARED, UNSURE, Interval, Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import KEYWORDS, Spec
-from pytest_rlperf.wire import BASE, Job
+from pytest_rlperf.wire import BASE, Job, plain, typed
 from tests.factories import examples, side
 
 positive = st.integers(1, 10**7)
@@ -48,7 +48,7 @@ def test_a_job_survives_the_way_to_a_worker():
         baton_fd=None,
         layout_seed=7,
     )
-    assert Job.from_dict(json.loads(json.dumps(job.as_dict()))) == job
+    assert typed(Job, json.loads(json.dumps(plain(job)))) == job
 
 
 @pytest.mark.parametrize("wrong", [{"calls": 0}, {"pairs": 0}, {"cores": 0}, {"warmup": -1}])

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.mpi.channels import RankChannels, connect
-from pytest_rlperf.wire import Channel, ChannelClosed, Message
+from pytest_rlperf.wire import Channel, ChannelClosed, Go, Message, Ready
 
 Ends = tuple[socket.socket, socket.socket | None]
 Join = Callable[[RankChannels, int], Ends]
@@ -58,8 +58,8 @@ def channels(
     path.unlink(missing_ok=True)
 
 
-def heard(channels: RankChannels) -> list[Message]:
-    messages: list[Message] = []
+def heard(channels: RankChannels) -> list[tuple[int, Message]]:
+    messages: list[tuple[int, Message]] = []
     while not messages:
         messages = channels.feed()
     return messages
@@ -68,15 +68,15 @@ def heard(channels: RankChannels) -> list[Message]:
 def test_messages_say_which_rank_sent_them(channels: RankChannels, joined: Join):
     ranks = {rank: joined(channels, rank)[0] for rank in (1, 0)}
     for rank, sock in ranks.items():
-        Channel(sock).send({"event": "ready"})
-        assert heard(channels) == [{"event": "ready", "rank": rank}]
+        Channel(sock).send(Ready())
+        assert heard(channels) == [(rank, Ready())]
     assert channels.pids == {1: 101, 0: 100}
 
 
 def test_all_ranks_are_told(channels: RankChannels, joined: Join):
     ranks = [joined(channels, rank)[0] for rank in range(2)]
-    channels.send({"do": "go"})
-    assert [Channel(sock).receive() for sock in ranks] == [{"do": "go"}] * 2
+    channels.send(Go())
+    assert [Channel(sock).receive() for sock in ranks] == [Go()] * 2
 
 
 def test_each_rank_gets_the_socket_to_its_partner(

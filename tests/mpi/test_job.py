@@ -1,4 +1,4 @@
-"""From the files of the ranks to how each of them ended."""
+"""The files of the ranks tell how each of them ended."""
 
 import signal
 from pathlib import Path
@@ -9,7 +9,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.mpi.job import gather, read_exits
-from pytest_rlperf.mpi.rank_files import TAIL_BYTES, RankEnd, RankFiles, RankOutcome, RankPhase
+from pytest_rlperf.mpi.rank_files import (
+    TAIL_BYTES,
+    RankEnd,
+    RankExit,
+    RankFiles,
+    RankOutcome,
+    RankPhase,
+    RankReport,
+)
 from tests.factories import examples
 
 KILLED_BY_LAUNCHER = (None, signal.SIGKILL)
@@ -35,7 +43,7 @@ class Job:
         if report is not None:
             files.write_report({"outcome": report, "when": "call", "text": f"said {rank}"})
         if left is not None:
-            files.write_exit({"status": left[0], "signal": left[1], "at": at})
+            files.write_exit(RankExit(signal=left[1], status=left[0], at=at))
 
     def end(self, timed_out: bool = False) -> tuple[RankEnd, ...]:
         exits = read_exits(self._folder, self._nprocs)
@@ -131,7 +139,7 @@ def test_the_first_report_of_a_rank_stays(tmp_path: Path):
     files = RankFiles(str(tmp_path), 0)
     for outcome in ("failed", "passed"):
         files.write_report({"outcome": outcome, "text": ""})
-    assert files.report() == {"outcome": "failed", "text": ""}
+    assert files.report() == RankReport(RankOutcome.FAILED, "")
 
 
 ENDS = st.tuples(

@@ -1,4 +1,4 @@
-"""Which launcher is chosen, and the words it is called with."""
+"""Which launcher is chosen, the words it is called with, and what the ranks of a job inherit."""
 
 import subprocess
 import sys
@@ -180,7 +180,7 @@ def test_what_a_launcher_cannot_do_is_refused(launcher: Launcher, sentence: str)
         job_argv(launcher, 2, COMMAND)
 
 
-# Which MPI there is, as a child process tells.
+# -- which MPI there is, as a child process tells -----------------------------------------------
 
 
 def test_the_answer_of_the_child_is_read():
@@ -218,7 +218,7 @@ def test_the_library_here_is_found_without_loading_it():
     assert done.stdout.strip()
 
 
-# What the ranks of a job inherit, and how each of them learns its number.
+# -- the environment of a job, and how each rank learns its number ------------------------------
 
 
 @pytest.mark.parametrize(

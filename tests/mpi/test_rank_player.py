@@ -38,8 +38,8 @@ def test_a_scout_goes_by_the_slowest_rank():
     world = World(clock, lambda own: (3 * own[0], 3 * own[1], own[2], own[3]))
     calls = Calls(lambda: clock.compute(1_000_000))
     seen, _ = scout_ranks(calls, clock, world)
-    assert seen["call_ns"] == 3_000_000
-    assert seen["processes"] == 2
+    assert seen.call_ns == 3_000_000
+    assert seen.processes == 2
 
 
 def test_a_scout_calls_short_functions_until_they_fill_enough_time():
@@ -52,5 +52,5 @@ def test_a_scout_calls_short_functions_until_they_fill_enough_time():
         return len(made)
 
     seen, result = scout_ranks(Calls(call), clock, World(clock))
-    assert seen["call_ns"] == 100
+    assert seen.call_ns == 100
     assert result == len(made) > 100_000

@@ -1,4 +1,4 @@
-"""A failed job as text."""
+"""A failed job as text, and what the ranks of a test did."""
 
 from dataclasses import replace
 
@@ -93,7 +93,7 @@ def test_each_rank_has_its_output():
     assert render_outputs(ended) == [("Output of rank 0", "a"), ("Output of rank 2", "c")]
 
 
-# What the ranks of a test did, over its blocks.
+# -- what the ranks of a test did, over its blocks ----------------------------------------------
 
 
 SIDE = SideBlock(own_ns=(40, 40), wall_ns=(40, 40), cpu_ns=(80, 80), calls=2)

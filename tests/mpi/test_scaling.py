@@ -92,17 +92,16 @@ def test_every_size_but_the_smallest_has_a_verdict_on_its_efficiency():
     assert efficiencies([*sizes, ("other[nprocs=2]", JobSize(2)), ("plain", None)]) == 2
 
 
-def test_efficiency_that_is_lost_beyond_doubt_regresses():
-    slower_together = sized(2, 120)
-    assert outcomes(sized(1, 100), slower_together) == [None, Outcome.REGRESSED]
-
-
-def test_slower_at_every_size_is_no_loss_of_efficiency():
-    assert outcomes(sized(1, 120), sized(2, 120)) == [None, Outcome.UNCHANGED]
-
-
-def test_a_smallest_size_that_became_faster_alone_is_no_loss():
-    assert outcomes(sized(1, 80), sized(2, 100)) == [None, Outcome.UNCHANGED]
+@pytest.mark.parametrize(
+    ("one", "two", "outcome"),
+    [
+        pytest.param(100, 120, Outcome.REGRESSED, id="slower together"),
+        pytest.param(120, 120, Outcome.UNCHANGED, id="slower at every size"),
+        pytest.param(80, 100, Outcome.UNCHANGED, id="smallest became faster alone"),
+    ],
+)
+def test_only_efficiency_that_is_lost_beyond_doubt_regresses(one: int, two: int, outcome: Outcome):
+    assert outcomes(sized(1, one), sized(2, two)) == [None, outcome]
 
 
 def test_more_ranks_than_cores_are_judged_on_request_only():
@@ -151,7 +150,7 @@ def test_two_means_without_spread_differ_exactly():
     assert difference(Estimate(0.3, 0.0, 4), Estimate(0.1, 0.0, 9)).freedom == 4
 
 
-# Scaling over the sizes of a job, as people and programs read it.
+# -- as people and programs read it -------------------------------------------------------------
 
 
 ONE = ScalingRow("t.py::t[nprocs=1]", JobSize(1), 1e7, 1.0, 1.0, 100.0, "calls/s")

@@ -1,33 +1,44 @@
-"""From what the ranks say to what is said of their job."""
+"""The reports of the ranks add up to a report of their job."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.mpi.side import merged_facts, summed_work, time_of_slice, time_of_turns
+from pytest_rlperf.model.block import RankFacts, SideBlock
+from pytest_rlperf.model.memory import Evidence, Pass, ProcessPeak
+from pytest_rlperf.model.plan import Scouted
+from pytest_rlperf.mpi.side import merged, summed_work, time_of_slice, time_of_turns
+from pytest_rlperf.wire import KernelSpeeds, Measurement, MemoryReport, RankShare, ScoutReport
 from tests.factories import examples
 
 
-def measured(*own_ns: int, **changes: Any) -> dict[str, Any]:
-    facts: dict[str, Any] = {
-        "own_ns": list(own_ns),
-        "wall_ns": [ns + 5 for ns in own_ns],
-        "cpu_ns": list(own_ns),
-        "preempted": 1,
-        "communication": 0.25,
-        "peak_bytes": 1000,
-        "work": {"updates": 2.0},
-        "steps": 7,
-    }
-    return facts | changes
+def measured(*own_ns: int, **share: Any) -> Measurement:
+    block = SideBlock(
+        own_ns=own_ns,
+        wall_ns=tuple(ns + 5 for ns in own_ns),
+        cpu_ns=own_ns,
+        calls=1,
+        preempted=1,
+        work={"updates": 2.0},
+    )
+    rank = replace(RankShare(communication=0.25, peak_bytes=1000), **share)
+    return Measurement(block, steps=7, rank=rank)
+
+
+def job(*ranks: Measurement) -> Measurement:
+    """What the ranks say together."""
+    together = merged(ranks)
+    assert isinstance(together, Measurement)
+    return together
 
 
 def test_a_slice_takes_as_long_as_its_slowest_rank():
-    merged = merged_facts([measured(10, 40), measured(30, 20)])
-    assert merged["own_ns"] == [30, 40]
-    assert merged["wall_ns"] == [35, 45]
+    block = job(measured(10, 40), measured(30, 20)).block
+    assert block.own_ns == (30, 40)
+    assert block.wall_ns == (35, 45)
 
 
 def test_a_rank_that_spins_for_a_disturbed_one_does_not_count():
@@ -55,8 +66,8 @@ def test_the_time_of_a_slice_is_that_of_one_of_its_ranks(times: list[tuple[int, 
 def test_of_jobs_that_run_at_once_the_rank_that_computes_longest_counts():
     computes_longest, waits_for_it = (100, 2), (140, 60)  # own time and its part inside of MPI
     assert time_of_turns([computes_longest, waits_for_it]) == 100
-    merged = merged_facts([measured(100, exchange_ns=[2]), measured(140, exchange_ns=[60])])
-    assert merged["own_ns"] == [100]
+    together = job(measured(100, exchange_ns=(2,)), measured(140, exchange_ns=(60,)))
+    assert together.block.own_ns == (100,)
 
 
 def test_ranks_that_do_not_communicate_take_as_long_as_the_slowest():
@@ -64,37 +75,61 @@ def test_ranks_that_do_not_communicate_take_as_long_as_the_slowest():
 
 
 def test_cpu_time_preemptions_and_work_are_those_of_all_ranks():
-    merged = merged_facts([measured(10, 40), measured(30, 20)])
-    assert merged["cpu_ns"] == [40, 60]
-    assert merged["preempted"] == 2
-    assert merged["work"] == {"updates": 4.0}
-    assert merged["steps"] == 7
+    together = job(measured(10, 40), measured(30, 20))
+    assert together.block.cpu_ns == (40, 60)
+    assert together.block.preempted == 2
+    assert together.block.work == {"updates": 4.0}
+    assert together.steps == 7
 
 
 def test_what_is_known_of_each_rank_is_kept():
-    merged = merged_facts([measured(10, 40), measured(30, 20, communication=0.5, peak_bytes=9)])
-    assert merged["ranks"] == {
-        "own_ns": [50, 50],
-        "communication": [0.25, 0.5],
-        "peak_bytes": [1000, 9],
-    }
+    together = job(measured(10, 40), measured(30, 20, communication=0.5, peak_bytes=9))
+    assert together.block.ranks == RankFacts((50, 50), (0.25, 0.5), (1000, 9))
+    assert together.rank is None
 
 
 def test_scouts_agree_but_for_their_work():
-    merged = merged_facts([{"call_ns": 5.0, "work": {"n": 1.0}}, {"call_ns": 5.0, "work": {}}])
-    assert merged == {"call_ns": 5.0, "work": {"n": 1.0}}
+    seen = Scouted(call_ns=5.0, first_ns=5.0, cpu_share=1.0, processes=2)
+    scouts = [ScoutReport(seen, {"n": 1.0}), ScoutReport(seen)]
+    assert merged(scouts) == ScoutReport(seen, {"n": 1.0})
 
 
 def test_kernels_take_as_long_as_on_the_slowest_rank():
-    units = [{"unit_ns": {"a": 5.0, "b": 1.0}}, {"unit_ns": {"a": 4.0, "b": 2.0}}]
-    assert merged_facts(units) == {"unit_ns": {"a": 5.0, "b": 2.0}}
-    first, second = measured(3, 4), measured(4, 3)
-    for facts in (first, second):
-        del facts["communication"]
-    first["kernel_ns"], second["kernel_ns"] = {"a": [1, 4]}, {"a": [3, 2]}
-    merged = merged_facts([first, second])
-    assert merged["kernel_ns"] == {"a": [3, 4]}
-    assert "ranks" not in merged
+    speeds = [KernelSpeeds({"a": 5.0, "b": 1.0}), KernelSpeeds({"a": 4.0, "b": 2.0})]
+    assert merged(speeds) == KernelSpeeds({"a": 5.0, "b": 2.0})
+    first = replace(measured(3, 4), rank=None, kernel_ns={"a": (1, 4)})
+    second = replace(measured(4, 3), rank=None, kernel_ns={"a": (3, 2)})
+    together = job(first, second)
+    assert together.kernel_ns == {"a": (3, 4)}
+    assert together.block.ranks is None
+
+
+def test_phases_are_the_mean_of_all_ranks():
+    blocks = [measured(10), measured(10)]
+    shares = ({"act": 0.5}, {"act": 0.25, "learn": 0.5})
+    ranks = [
+        replace(rank, block=replace(rank.block, phases=phases))
+        for rank, phases in zip(blocks, shares, strict=True)
+    ]
+    assert job(*ranks).block.phases == {"act": 0.375, "learn": 0.25}
+
+
+def test_memory_is_summed_and_each_process_named_by_its_rank():
+    ranks = [
+        MemoryReport(
+            Pass.RESIDENT,
+            3,
+            {"peak_rss": size},
+            Evidence((ProcessPeak("own", size),), exact=exact),
+            call_s,
+        )
+        for size, exact, call_s in ((5, True, 0.1), (7, False, 0.3))
+    ]
+    together = merged(ranks)
+    assert isinstance(together, MemoryReport)
+    assert (together.values, together.call_s) == ({"peak_rss": 12}, 0.3)
+    peaks = (ProcessPeak("rank 0: own", 5), ProcessPeak("rank 1: own", 7))
+    assert together.evidence == Evidence(peaks, exact=False)
 
 
 @examples

@@ -5,12 +5,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
-from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 
 pytestmark = pytest.mark.rlperf(category="rl")

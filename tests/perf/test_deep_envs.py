@@ -10,12 +10,14 @@ import pytest
 
 import rl_impls.envs  # noqa: F401
 from rl_impls import splitmix
-from rl_impls.envs.control import REACTOR_STEPS, cstr, reactor
-from rl_impls.envs.control.batch import CompiledBatch
-from rl_impls.envs.control.cstr import coolant_flow, outlet_flow, transition
+from rl_impls.envs.control import reactor
+from rl_impls.envs.control.compiled import CompiledBatch
 from rl_impls.envs.control.make import make_batch
-from rl_impls.envs.control.reactor import reward
+from rl_impls.envs.control.reactor import coolant_flow, outlet_flow, reward, transition
 from rl_impls.jit import compiled, version_of
+from rl_impls.registry import time_limit
+
+REACTOR_STEPS = time_limit("ChemicalReactor-v0")
 
 pytestmark = pytest.mark.rlperf(category="environment")
 
@@ -124,7 +126,7 @@ def make_pieces(version):
     return transitions, rewards
 
 
-transitions, rewards = make_pieces(version_of(cstr, reactor, splitmix))
+transitions, rewards = make_pieces(version_of(reactor, reactor, splitmix))
 
 
 @pytest.mark.rlperf(steps=N_PIECES)

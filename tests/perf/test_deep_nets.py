@@ -1,16 +1,14 @@
 """Networks: acting on one row, bound by calls; learning from a batch, bound by BLAS.
 
-Which activation and which width costs how much: `python -m tests.perf.figures.nets`.
+Which activation and which width costs how much: `python -m tests.evidence.figures.nets`.
 """
 
 import numpy as np
 import pytest
 
-from rl_impls.nets.activations import ACTIVATIONS
-from rl_impls.nets.gradients import clip_by_norm
-from rl_impls.nets.losses import mean_squared
 from rl_impls.nets.mlp import MLP
-from rl_impls.nets.optimisers import Adam
+from rl_impls.nets.optimisers import Adam, clip_by_norm, mean_squared
+from rl_impls.nets.plain import ACTIVATIONS
 
 pytestmark = pytest.mark.rlperf(category="rl")
 

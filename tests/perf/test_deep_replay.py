@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from rl_impls.replay.layout import Transitions
 from rl_impls.replay.prioritised import PrioritisedReplay
-from rl_impls.replay.transitions import Transitions
 from rl_impls.replay.uniform import UniformReplay
 
 OBS_SIZE = 4

@@ -3,10 +3,9 @@
 import numpy as np
 import pytest
 
-from rl_impls.agents.agent import shape_of
+from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
-from rl_impls.agents.training import train
 from rl_impls.envs.control.make import make_batch
 
 jax = pytest.importorskip("jax", reason="jax is not installed: pip install 'pytest-rlperf[jax]'")
@@ -43,7 +42,7 @@ def test_memory_of_a_matrix_product(rlperf):
 
 
 def filled_dqn():
-    from rl_impls.on_jax.dqn import JaxDQN
+    from rl_impls.backends.jax.agents import JaxDQN
 
     env = make_batch(CARTPOLE, N_ENVS, seed=0)
     agent = JaxDQN(shape_of(env), FILLED, seed=0)
@@ -53,7 +52,7 @@ def filled_dqn():
 
 def test_compiling_an_update_again(rlperf):
     """From Python to machine code, each time: nothing that was compiled is kept."""
-    from rl_impls.on_jax.compiling import forget_compiled, precompile
+    from rl_impls.backends.jax.network import forget_compiled, precompile
 
     agent = filled_dqn()
     inputs = agent._inputs(agent.replay.sample())
@@ -68,7 +67,7 @@ def test_compiling_an_update_again(rlperf):
 @pytest.mark.rlperf(kpi=["compilation", "training_throughput"], first_call=True, steps=10)
 def test_updates_of_dqn(rlperf):
     """The first call compiles, whatever another test has compiled in the same process."""
-    from rl_impls.on_jax.compiling import forget_compiled
+    from rl_impls.backends.jax.network import forget_compiled
 
     agent = filled_dqn()
     forget_compiled()
@@ -85,7 +84,7 @@ def test_updates_of_dqn(rlperf):
 
 @pytest.mark.rlperf(kpi="training_throughput", steps=512)
 def test_a_round_of_ppo(rlperf):
-    from rl_impls.on_jax.ppo import JaxPPO
+    from rl_impls.backends.jax.agents import JaxPPO
 
     def made():
         env = make_batch(CARTPOLE, N_ENVS, seed=0)

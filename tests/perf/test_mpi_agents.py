@@ -20,7 +20,7 @@ pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=60, category="mpi")
 
 
 def test_a_round_of_mpi_ppo(rlperf_mpi: RlperfMpi):
-    from rl_impls.mpi.ppo import MpiPPORuntime
+    from rl_impls.runtimes.mpi.ppo import MpiPPORuntime
 
     env = make_batch(CARTPOLE, N_ENVS // rlperf_mpi.size, seed=rlperf_mpi.rank)
     shape = shape_of(env)._replace(n_envs=N_ENVS)
@@ -32,7 +32,7 @@ def test_a_round_of_mpi_ppo(rlperf_mpi: RlperfMpi):
 
 def test_steps_of_mpi_central(rlperf_mpi: RlperfMpi):
     """Of environments that are not compiled, with an update every fourth step."""
-    from rl_impls.mpi.central import MpiCentralRuntime
+    from rl_impls.runtimes.mpi.central import MpiCentralRuntime
 
     env = make_batch(GYMNASIUM, N_ENVS, seed=rlperf_mpi.rank)
     agent = DQN(shape_of(env), DQNSettings(buffer=4096, learning_starts=256), seed=0)

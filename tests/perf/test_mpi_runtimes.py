@@ -26,12 +26,12 @@ def check_training(rlperf_mpi: RlperfMpi, kind) -> None:
 
 
 def test_mpi_sync_training(rlperf_mpi: RlperfMpi):
-    from rl_impls.mpi.sync import MpiSyncRuntime
+    from rl_impls.runtimes.mpi.sync import MpiSyncRuntime
 
     check_training(rlperf_mpi, MpiSyncRuntime)
 
 
 def test_mpi_async_training(rlperf_mpi: RlperfMpi):
-    from rl_impls.mpi.asynchronous import MpiAsyncRuntime
+    from rl_impls.runtimes.mpi.asynchronous import MpiAsyncRuntime
 
     check_training(rlperf_mpi, MpiAsyncRuntime)

@@ -5,12 +5,11 @@ import pytest
 
 from rl_impls.agents.agent import Shape
 from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.pipeline.bell import Bell
-from rl_impls.pipeline.collector import Collector
-from rl_impls.pipeline.ring import RowRing
-from rl_impls.pipeline.weights import SharedWeights
 from rl_impls.replay.layout import row_type
 from rl_impls.replay.uniform import UniformReplay
+from rl_impls.runtimes.actor_learner.learner import Collector
+from rl_impls.runtimes.actor_learner.ring import Bell, RowRing
+from rl_impls.runtimes.actor_learner.weights import SharedWeights
 
 pytestmark = pytest.mark.rlperf(category="pipeline")
 

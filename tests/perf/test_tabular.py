@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 from gymnasium.envs.toy_text.taxi import TaxiEnv
 
-from rl_impls.envs.batch import BatchEnv
+from rl_impls.envs.games import TicTacToeEnv, rules
+from rl_impls.envs.model import BatchEnv
 from rl_impls.envs.tabular import TabularEnv
-from rl_impls.envs.tictactoe import TicTacToeEnv, rules
 from rl_impls.tabular import LEARNERS
 from rl_impls.tabular.training import Training, train_batch
 

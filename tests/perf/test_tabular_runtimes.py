@@ -7,8 +7,8 @@ from functools import partial
 
 import pytest
 
+from rl_impls.envs.games import rules
 from rl_impls.envs.tabular import make_tabular
-from rl_impls.envs.tictactoe import rules
 from rl_impls.runtimes import SerialRuntime
 from rl_impls.runtimes.parallel import ParallelRuntime
 from rl_impls.tabular import LEARNERS, QLearner

@@ -1,4 +1,4 @@
-"""Who is blamed for a change, and who is not."""
+"""Who is blamed for a change, and who is not: functions, lines, and operators of torch."""
 
 import random
 from collections.abc import Mapping
@@ -196,7 +196,7 @@ def test_half_of_the_weight_lies_on_either_side_of_a_weighted_median(
     assert sum(weight for value, weight in values if value > middle) <= total / 2 + 1e-9
 
 
-# Time outside of the project reaches those who spend it.
+# -- time outside of the project reaches those who spend it -------------------------------------
 
 
 def test_a_librarys_time_is_its_callers():
@@ -242,7 +242,7 @@ def test_no_time_is_lost_or_made(data: st.DataObject):
     assert total == pytest.approx(sum(own.values()), rel=1e-4, abs=1e-6)
 
 
-# Lines of a function on both sides, matched by their text.
+# -- lines of a function on both sides, matched by their text -----------------------------------
 
 
 def line_profile(first: int, source: str, **ns: float) -> LineProfile:
@@ -285,7 +285,7 @@ def test_a_function_that_never_ran_has_no_lines():
     assert compare_lines("f", [], [line_profile(1, BASE_LINES, l1=1)]).lines == ()
 
 
-# Which operators of torch are told beside the functions that are blamed.
+# -- operators of torch beside the functions that are blamed ------------------------------------
 
 
 def side(**operators: tuple[float, float]) -> SideProfile:

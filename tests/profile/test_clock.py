@@ -1,4 +1,6 @@
-"""The profilers' clock asks the kernel only where there may have been a wait."""
+"""The profilers' clock asks the kernel only where there may have been a wait; and what the
+profilers see of a slice.
+"""
 
 import sys
 from collections.abc import Callable
@@ -8,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.profile import Profiling
+from pytest_rlperf.model.profile import FunctionRecord, LineCost, Profiling, SlicesProfile
 from pytest_rlperf.profile import clock as clock_module
 from pytest_rlperf.profile.clock import GAP_NS, ProfilingClock, own_time_reader
 from pytest_rlperf.profile.functions import native_name
@@ -76,7 +78,7 @@ def test_the_real_clock_goes_forward():
     assert readings == sorted(readings)
 
 
-# A watched slice: what the profilers see of a function in which only a fake clock moves.
+# -- a watched slice, in which only a fake clock moves ------------------------------------------
 
 
 HERE = __file__
@@ -102,44 +104,43 @@ def learn() -> int:
     return len([act() for _ in range(3)])
 
 
-def watched(func: Any, pairs: int = 3, **how: Any) -> dict[str, Any]:
+def watched(func: Any, pairs: int = 3, **how: Any) -> SlicesProfile:
     how = {"profile": Profiling.FUNCTIONS, **how}
     plan = Plan(Mode.SLICED, calls=2, pairs=pairs, warmup=0, **how)
     clock, calls = ProfilingClock(CLOCK, plan, CLOCK.read_ns), Calls(func)
     for _ in range(pairs):
         calls.timed(plan.calls, clock)
-    return clock.facts()
+    return clock.profile()
 
 
-def function(facts: dict[str, Any], name: str) -> dict[str, Any]:
-    return next(each for each in facts["functions"] if each["function"] == (HERE, name))
+def function(profile: SlicesProfile, name: str) -> FunctionRecord:
+    return next(each for each in profile.functions if each.key == (HERE, name))
 
 
 def test_calls_are_counted_exactly_and_time_is_the_functions_own():
-    facts = watched(learn)
-    assert facts["calls"] == 4  # the third slice was sampled
-    assert function(facts, "learn")["calls"] == 4
-    assert function(facts, "act")["calls"] == 4 * 5
+    profile = watched(learn)
+    assert profile.calls == 4  # the third slice was sampled
+    assert function(profile, "learn").calls == 4
+    assert function(profile, "act").calls == 4 * 5
     # The fake clock's own methods are functions too, and the time passes in them.
     computing = "FakeClock.compute"
-    times = {e["function"][1]: e["typical_ns"] for e in facts["functions"]}
+    times = {each.key[1]: each.typical_ns for each in profile.functions}
     assert times[computing] == pytest.approx(5 * 30 + 50)
 
 
 def test_a_comprehension_is_part_of_its_function():
-    names = [each["function"][1] for each in watched(learn)["functions"]]
+    names = [each.key[1] for each in watched(learn).functions]
     assert not any("listcomp" in name for name in names)
 
 
 def test_native_functions_are_counted_by_caller():
-    assert function(watched(learn), "learn")["natives"]["len"][0] == 4
+    assert function(watched(learn), "learn").natives["len"].calls == 4
 
 
 def test_what_a_function_calls_is_known_with_the_time_it_took():
-    callees = {
-        key[1]: (calls, ns) for key, calls, ns in function(watched(learn), "learn")["callees"]
-    }
-    assert callees["act"] == (20, pytest.approx(20 * 30))
+    callees = {key[1]: callee for key, callee in function(watched(learn), "learn").callees}
+    assert callees["act"].calls == 20
+    assert callees["act"].ns == pytest.approx(20 * 30)
 
 
 def longest(words: list[str]) -> str:
@@ -151,34 +152,35 @@ def longest(words: list[str]) -> str:
 
 
 def test_a_way_through_a_native_function_is_known():
-    facts = watched(lambda: longest(["a", "bb"]))
-    through = next(e for e in facts["functions"] if e["function"] == ("", "max"))
+    profile = watched(lambda: longest(["a", "bb"]))
+    through = next(each for each in profile.functions if each.key == ("", "max"))
     size = (HERE, "longest.<locals>.size")
-    assert [size, 8, pytest.approx(8 * 30)] in through["callees"]
-    assert list(function(facts, "longest")["callees"][0][0]) == ["", "max"]
+    assert dict(through.callees)[size].calls == 8
+    assert dict(through.callees)[size].ns == pytest.approx(8 * 30)
+    assert function(profile, "longest").callees[0][0] == ("", "max")
 
 
 def test_this_packages_own_functions_are_left_out():
-    files = {each["function"][0] for each in watched(learn)["functions"]}
+    files = {each.key[0] for each in watched(learn).functions}
     assert not any("pytest_rlperf" in file and "tests" not in file for file in files)
     assert "<rlperf loop>" not in files
 
 
 def test_a_single_slice_has_its_functions_counted():
-    assert function(watched(learn, pairs=1), "learn")["calls"] == 2
+    assert function(watched(learn, pairs=1), "learn").calls == 2
 
 
 def test_lines_of_one_function_are_timed_with_what_they_call():
-    lines = watched(learn, profile=Profiling.LINES, lines_of="learn")["line_profile"]
-    first = lines["first"]
-    assert lines["source"][0] == "def learn() -> int:"
-    assert lines["lines"][first + 1] == [1.0, 30.0]
-    assert lines["lines"][first + 2] == [1.0, 50.0]
+    profile = watched(learn, profile=Profiling.LINES, lines_of="learn").lines
+    assert profile is not None
+    assert profile.source[0] == "def learn() -> int:"
+    assert profile.lines[profile.first + 1] == LineCost(1.0, 30.0)
+    assert profile.lines[profile.first + 2] == LineCost(1.0, 50.0)
 
 
 @pytest.mark.parametrize("name", ["nowhere", "elsewhere.py:learn"])
 def test_a_function_that_does_not_run_has_no_lines(name: str):
-    assert watched(learn, profile=Profiling.LINES, lines_of=name)["line_profile"] is None
+    assert watched(learn, profile=Profiling.LINES, lines_of=name).lines is None
 
 
 def test_nothing_is_left_switched_on():

@@ -17,7 +17,7 @@ HEAD = {**BASE, ("a.py:train", "a.py:learn"): 200.0, ("a.py:train", "b.py:act"):
 
 
 def boxes(svg: str) -> dict[str, ET.Element]:
-    """By the name at the beginning of their tip."""
+    """Return the boxes by the name at the beginning of their tip."""
     found = {}
     for group in ET.fromstring(svg).iter(f"{SVG}g"):
         tip, rect = group.find(f"{SVG}title"), group.find(f"{SVG}rect")

@@ -1,12 +1,22 @@
-"""From a worker's words to a profile with the same names on both sides."""
+"""From a worker's words to a profile with the same names on both sides; how many slices that takes,
+and what is left where a test could not be profiled.
+"""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
-from pytest_rlperf.model.profile import Function, Profiling
+from pytest_rlperf.model.profile import (
+    Callee,
+    Function,
+    FunctionRecord,
+    Profiling,
+    SideProfile,
+    SlicesProfile,
+)
 from pytest_rlperf.profile.profiler import (
     SLICES,
     Places,
@@ -15,8 +25,10 @@ from pytest_rlperf.profile.profiler import (
     line_plan,
     side_profile,
 )
+from pytest_rlperf.wire import Measurement
 from pytest_rlperf.workers.blocks import Played
 from pytest_rlperf.workers.side import SideRun, State
+from tests.factories import side
 
 PLACES = Places(Path("/project/tree"), ("/project/tree", "/env/lib", "/env/lib/site-packages", ""))
 
@@ -41,23 +53,27 @@ def test_an_environment_inside_of_the_tree_is_not_the_project():
     assert not PLACES.is_project(("/project/tree/.venv/lib/site-packages/numpy/core.py", "f"))
 
 
-def entry(file: str, name: str, ns: float, **fields: Any) -> dict[str, Any]:
-    plain = {"calls": 4, "mean_ns": ns, "compiled": False, "natives": {}, "callees": []}
-    return {"function": [file, name], "typical_ns": ns, **plain, **fields}
+def entry(file: str, name: str, ns: float, **fields: Any) -> FunctionRecord:
+    return replace(FunctionRecord((file, name), 4, ns, ns, False, {}, ()), **fields)
 
 
 LEARN, SORT = "/project/tree/agent.py", "/env/lib/site-packages/numpy/core.py"
 
 
-def profile(*functions: dict[str, Any]) -> Any:
-    stacks = [[[[LEARN, "learn"], [SORT, "sort"]], 5.0]]
-    facts = {"functions": functions, "calls": 2, "computing": 0.5, "stacks": stacks}
-    return side_profile(facts, PLACES)
+def profile(*functions: FunctionRecord) -> SideProfile:
+    stacks = ((((LEARN, "learn"), (SORT, "sort")), 5.0),)
+    return side_profile(SlicesProfile(functions, 2, 0.5, stacks), PLACES)
 
 
 def test_a_librarys_time_is_charged_to_the_project_and_its_calls_are_told():
     found = profile(
-        entry(LEARN, "learn", 10.0, callees=[[[SORT, "sort"], 6, 30.0]], natives={"len": [2, 1.0]}),
+        entry(
+            LEARN,
+            "learn",
+            10.0,
+            callees=(((SORT, "sort"), Callee(6, 30.0)),),
+            natives={"len": Callee(2, 1.0)},
+        ),
         entry(SORT, "sort", 30.0),
     )
     [(function, cost)] = found.functions.items()
@@ -71,8 +87,14 @@ def test_a_librarys_time_is_charged_to_the_project_and_its_calls_are_told():
 
 def test_it_reaches_the_project_through_native_functions_too():
     found = profile(
-        entry(LEARN, "learn", 10.0, callees=[[["", "max"], 6, 35.0]], natives={"max": [6, 5.0]}),
-        entry("", "max", 0.0, callees=[[[SORT, "_amax"], 6, 30.0]]),
+        entry(
+            LEARN,
+            "learn",
+            10.0,
+            callees=((("", "max"), Callee(6, 35.0)),),
+            natives={"max": Callee(6, 5.0)},
+        ),
+        entry("", "max", 0.0, callees=(((SORT, "_amax"), Callee(6, 30.0)),)),
         entry(SORT, "_amax", 30.0),
     )
     [(function, cost)] = found.functions.items()
@@ -91,7 +113,7 @@ def test_stacks_carry_the_same_names():
     }
 
 
-# How many slices are profiled, and how.
+# -- how many slices are profiled, and how ------------------------------------------------------
 
 
 MS = 10**6
@@ -129,12 +151,12 @@ def test_lines_are_those_of_the_named_function():
     assert Plan.from_dict(plan.as_dict()) == plan
 
 
-# What the profiler makes of processes in which a test could not be profiled.
+# -- processes in which a test could not be profiled --------------------------------------------
 
 
 FAILED = SideRun(State.FAILED, "    raise RuntimeError\nE   RuntimeError: I am watched\n")
 LEFT_ALONE = SideRun(State.ABANDONED)
-RAN = SideRun(State.RAN, facts={"profile": {}})
+RAN = SideRun(State.RAN, report=Measurement(side([1]), profile=SlicesProfile()))
 
 
 def sittings(*runs: SideRun) -> Sittings:

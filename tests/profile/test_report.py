@@ -1,4 +1,4 @@
-"""What the profiles say, in words."""
+"""Profiles in words and as data."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -124,7 +124,7 @@ def test_programs_get_the_same():
     assert (data["pairs"], data["flame_graph"], data["lines"]) == (6, None, None)
 
 
-# Which line is blamed for a regression, and when none is.
+# -- which line is blamed for a regression, and when none is ------------------------------------
 
 
 TREE = "/home/runner/work/lib"

@@ -96,7 +96,7 @@ def test_what_ran_as_python_was_not_compiled_in():
     assert compiled_into(PLACE, MODULES, {"envs": {"_step"}}, ran=ran) == []
 
 
-# Which line of an edited function is the one to look at.
+# -- which line of an edited function is the one to look at -------------------------------------
 
 
 BASE = '''\
@@ -147,7 +147,7 @@ def test_what_is_not_there_has_no_line():
     assert line_to_look_at(Module(BASE), Module(BASE), "Ring.pop") is None
 
 
-# What two trees on disk say of the functions that are blamed.
+# -- two trees on disk --------------------------------------------------------------------------
 
 
 TWO_FUNCTIONS = "def best(q):\n    return max(q)\n\ndef train(q):\n    return best(q)\n"

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.profile import Profiling
+from pytest_rlperf.model.profile import Profiling, SlicesProfile
 from pytest_rlperf.profile.clock import ProfilingClock
 from pytest_rlperf.profile.watches import operator_watches
 from pytest_rlperf.worker.calls import Calls
@@ -37,12 +37,12 @@ class Profile:
         ]
 
 
-def watched(function: Any) -> dict[str, Any]:
+def watched(function: Any) -> SlicesProfile:
     clock = FakeClock()
     profiling, calls = ProfilingClock(clock, PLAN, clock.read_ns), Calls(function)
     for _ in range(PLAN.pairs):
         calls.timed(PLAN.calls, profiling)
-    return profiling.facts()
+    return profiling.profile()
 
 
 @pytest.fixture
@@ -53,22 +53,22 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.mark.usefixtures("torch")
 def test_calls_and_time_are_those_of_one_call_of_the_test():
-    facts = watched(lambda: None)
-    assert facts["operators"] == [["aten::mm", 2.0, 4_000.0], ["aten::copy_", 1.0, 500.0]]
+    operators = watched(lambda: None).operators
+    assert operators == {"aten::mm": (2.0, 4_000.0), "aten::copy_": (1.0, 500.0)}
     assert Profile.running == 0
 
 
 @pytest.mark.usefixtures("torch")
 def test_functions_and_stacks_are_watched_in_the_other_slices():
-    facts = watched(lambda: None)
-    assert facts["calls"] == PLAN.calls * 8  # of twelve slices
-    assert "stacks" in facts
+    profile = watched(lambda: None)
+    assert profile.calls == PLAN.calls * 8  # of twelve slices
+    assert profile.functions
 
 
 def test_a_test_without_torch_has_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.delitem(sys.modules, "torch", raising=False)
     assert operator_watches() == ()
-    assert "operators" not in watched(lambda: None)
+    assert watched(lambda: None).operators == {}
 
 
 def test_the_profiler_of_torch_is_understood():
@@ -76,7 +76,6 @@ def test_the_profiler_of_torch_is_understood():
         "torch", reason="torch is not installed: pip install 'pytest-rlperf[torch]'"
     )
     x = torch.ones((64, 64))
-    operators = {name: (calls, ns) for name, calls, ns in watched(lambda: x @ x)["operators"]}
-    calls, ns = operators["aten::mm"]
+    calls, ns = watched(lambda: x @ x).operators["aten::mm"]
     assert calls == 1.0
     assert 100 < ns < 1e9

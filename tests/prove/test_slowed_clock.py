@@ -15,7 +15,7 @@ from pytest_rlperf.prove.slowed_clock import (
     SlowedClock,
     Spender,
 )
-from pytest_rlperf.wire import HEAD, Assignment, Channel
+from pytest_rlperf.wire import HEAD, Channel, Go, Order
 from pytest_rlperf.worker import player as player_module
 from pytest_rlperf.worker.calls import Calls, Rounds
 from pytest_rlperf.worker.clock import Elapsed, SystemClock
@@ -161,12 +161,11 @@ def test_a_fake_clock_spends_its_own_time_and_a_real_one_does_not():
 
 
 def own_times(clock: FakeClock, calls: Calls | Rounds, plan: Plan, slowdown: float) -> list[int]:
-    channel = FakeChannel(["go"])
+    channel = FakeChannel([Go()])
     made = Player(cast(Channel, channel), clock, HEAD, Baton(None), slowdown)
-    made.begin(Assignment("test_a.py::test_a", plan, seed=1, deadline_s=30.0, cores=()))
+    made.begin(Order("test_a.py::test_a", 30.0, plan, seed=1))
     made.play(calls, None, None)
-    times: list[int] = channel.sent[-1]["own_ns"]
-    return times
+    return list(channel.measured.block.own_ns)
 
 
 @pytest.mark.parametrize("mode", list(Mode))

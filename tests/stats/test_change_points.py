@@ -87,7 +87,7 @@ def test_without_ruptures_nothing_is_looked_for(monkeypatch: pytest.MonkeyPatch)
     assert find_steps([0.0] * 6 + [0.5] * 4, 1) is None
 
 
-# Points that are far off alone are moved; a level that stays is none of them.
+# -- points that are far off alone are moved; a level that stays is none of them ----------------
 
 
 def noise(number: int, seed: int = 1) -> list[float]:
@@ -118,7 +118,7 @@ def test_few_points_are_left_alone(levels: list[float]):
     assert tamed(levels) == levels
 
 
-# Lines and means, against numpy.
+# -- lines and means, against numpy -------------------------------------------------------------
 
 
 VALUES = st.lists(st.floats(-10, 10), min_size=3, max_size=30)

@@ -43,7 +43,7 @@ def blocks(change: float, number: int = MOST_BLOCKS, spread: float = QUIET) -> l
 
 
 def at_most(expected: float) -> float:
-    """What a count of rare events does not exceed by chance."""
+    """Return a count that rare events do not exceed by chance."""
     return expected + 4 * math.sqrt(expected)
 
 

@@ -1,4 +1,6 @@
-"""Student's t against printed tables, closed forms and SciPy."""
+"""Student's t against printed tables, closed forms and SciPy; the interval of blocks against a
+naive oracle, by its coverage, and by what must not matter.
+"""
 
 import math
 import random
@@ -91,7 +93,7 @@ def test_what_has_no_quantile_is_refused(p: float, df: float):
         t_quantile(p, df)
 
 
-# Block values to an interval: against a naive oracle, by coverage, and by what must not matter.
+# -- block values to an interval ----------------------------------------------------------------
 
 
 RUNS = 2000

@@ -138,7 +138,7 @@ def test_an_exception_reaches_the_caller():
         Calls(lambda x: x / 0, (1,)).timed(1, FakeClock())
 
 
-# Rounds that a test counts: as many calls as declared, whoever plays them.
+# -- rounds that a test counts: as many calls as declared, whoever plays them -------------------
 
 
 MS, S = 10**6, 10**9
@@ -179,7 +179,7 @@ def plan_of(rounds: Rounds, call_ns: float) -> Plan:
 
 
 def played(rounds: Rounds, plan: Plan, work: Counter) -> Any:
-    """As the player does."""
+    """Play the rounds as the player does."""
     for _ in range(plan.warmup):
         rounds.once()
     rounds.warm(plan.calls)
@@ -206,8 +206,8 @@ def test_the_scout_makes_the_declared_calls_too(rounds: int, iterations: int, wa
     made = Rounds(work, rounds=rounds, iterations=iterations, warmup=warmup)
     seen, _ = scout(made, work.clock)
     assert made.finish() == work.calls == expected(rounds, iterations, warmup)
-    assert seen["first_ns"] == seen["call_ns"] == 1 * MS
-    assert (seen["rounds"], seen["iterations"], seen["warmup"]) == (rounds, iterations, warmup)
+    assert seen.first_ns == seen.call_ns == 1 * MS
+    assert (seen.rounds, seen.iterations, seen.warmup) == (rounds, iterations, warmup)
 
 
 @pytest.mark.parametrize("iterations", [1, 3])

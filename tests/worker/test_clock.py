@@ -1,4 +1,7 @@
-"""The clock of a slice, on a kernel whose figures are written down beforehand."""
+"""The clock of a slice, on a kernel whose figures are written down beforehand.
+
+Of the time of a job, what waiting for a core cost the last process is left out, and nothing else.
+"""
 
 import os
 import sys
@@ -193,7 +196,7 @@ def test_where_other_threads_compute_cpu_time_of_all_of_them_counts(
     assert clock.stop() == Elapsed(wall_ns=100, cpu_ns=60, delay_ns=40)
 
 
-# Time of a job: what waiting for a core cost the last process is left out, nothing else.
+# -- time of a job ------------------------------------------------------------------------------
 
 
 MAIN = Elapsed(wall_ns=100, cpu_ns=60, delay_ns=10)
@@ -237,7 +240,7 @@ def test_a_child_that_ends_within_a_slice_takes_no_time_back(monkeypatch: pytest
     assert 0 < elapsed.own_ns <= elapsed.wall_ns
 
 
-# The clock that sums up phases: whose time is whose, and what cannot be summed up.
+# -- phases: whose time is whose, and what cannot be summed up ----------------------------------
 
 
 @pytest.fixture(autouse=True)

@@ -8,14 +8,16 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from pytest_rlperf.model.plan import Mode, Scouted
+from pytest_rlperf.model.block import DeviceFacts
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.wire import Measurement
 from pytest_rlperf.worker import scout as scout_module
 from pytest_rlperf.worker.calls import Calls, Rounds
 from pytest_rlperf.worker.devices import MOST_LEAVES, device_of
 from pytest_rlperf.worker.scout import scout
 from pytest_rlperf.workers.planning import choose_plan
-from tests.factories import FakeClock
+from tests.factories import FakeClock, side
 
 ORDER_NS, WORK_NS = 10, 1_000
 MS = 1_000_000
@@ -158,6 +160,13 @@ def test_tensors_on_the_cpu_are_there_when_a_call_returns(torch: Framework):
     assert elapsed.own_ns == 2 * ORDER_NS
 
 
+def used(calls: Calls) -> DeviceFacts | None:
+    """What is told of a block on two cores, half of whose wall time was CPU time."""
+    block = replace(side([50, 50]), wall_ns=(100, 100))
+    plan = Plan(Mode.SLICED, calls=1, pairs=2, warmup=0, cores=2)
+    return calls.add_facts(Measurement(block), plan).block.device
+
+
 def test_results_of_other_kinds_are_looked_at_once(jax: Framework, monkeypatch: Any):
     looks: list[Any] = []
 
@@ -170,21 +179,19 @@ def test_results_of_other_kinds_are_looked_at_once(jax: Framework, monkeypatch: 
     for _ in range(4):
         calls.timed(10, jax.clock)
     assert looks == [7]
-    assert calls.facts() == {}
+    assert used(calls) is None
 
 
 def test_the_controller_is_told_the_device_and_how_busy_it_was(torch: Framework):
     calls = Calls(torch.order)
     calls.once()
-    told = {"name": "torch cuda:0", "on_host": False, "utilisation": 0.87}
-    assert calls.facts() == {"device": told}
+    assert used(calls) == DeviceFacts("torch cuda:0", 0.87)
 
 
-def test_of_the_cores_themselves_cpu_time_will_tell(jax: Framework):
+def test_of_the_cores_themselves_cpu_time_tells(jax: Framework):
     calls = Calls(jax.order)
     calls.once()
-    told = {"name": "jax cpu:0", "on_host": True, "utilisation": None}
-    assert calls.facts() == {"device": told}
+    assert used(calls) == DeviceFacts("jax cpu:0", 0.25)
 
 
 def test_a_driver_that_does_not_tell_how_busy_a_device_is_costs_nothing(torch: Framework):
@@ -194,12 +201,12 @@ def test_a_driver_that_does_not_tell_how_busy_a_device_is_costs_nothing(torch: F
     sys.modules["torch"].cuda.utilization = missing
     calls = Calls(torch.order)
     calls.once()
-    assert calls.facts()["device"]["utilisation"] is None
+    assert used(calls) == DeviceFacts("torch cuda:0", None)
 
 
 def test_a_scout_tells_who_computes(jax: Framework):
     seen, _ = scout(Calls(jax.order), jax.clock)
-    assert (seen["hosted"], seen["accelerated"]) == (True, False)
+    assert (seen.hosted, seen.accelerated) == (True, False)
 
 
 @pytest.mark.parametrize("busy", [True, False])
@@ -221,7 +228,7 @@ def test_threads_that_wait_for_a_core_compute_and_those_that_sleep_do_not(
     monkeypatch.setattr(scout_module, "time", fake)
     monkeypatch.setattr(scout_module, "threads_delay_ns", lambda: clock.delay_ns)
     seen, _ = scout(Calls(jax.order), clock)
-    assert seen["cpu_share"] == pytest.approx(1.0 if busy else 0.3, abs=0.01)
+    assert seen.cpu_share == pytest.approx(1.0 if busy else 0.3, abs=0.01)
 
 
 LONG = Scouted(call_ns=2e7, first_ns=2e7, cpu_share=1.0, processes=1)

@@ -13,13 +13,24 @@ import pytest
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.phases import phase
-from pytest_rlperf.wire import BASE, HEAD, Assignment, Channel
+from pytest_rlperf.wire import (
+    BASE,
+    HEAD,
+    Channel,
+    Go,
+    Measurement,
+    Message,
+    Order,
+    Ready,
+    ScoutReport,
+    StandAside,
+)
 from pytest_rlperf.worker import scout, turns
 from pytest_rlperf.worker.calls import Calls, counts
 from pytest_rlperf.worker.clock import Elapsed
 from pytest_rlperf.worker.player import Player, own_ns
 from pytest_rlperf.worker.turns import Baton
-from tests.factories import FakeChannel, FakeClock
+from tests.factories import FakeChannel, FakeClock, side
 
 NODE = "test_a.py::test_a"
 PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
@@ -42,54 +53,47 @@ def player(
     baton: Baton | None = None,
 ) -> Player:
     made = Player(cast(Channel, channel), clock or FakeClock(), side, baton or Baton(None))
-    made.begin(Assignment(NODE, plan, seed=1, deadline_s=30.0, cores=()))
+    made.begin(Order(NODE, 30.0, plan, seed=1))
     return made
 
 
 def test_a_block_is_announced_let_go_and_reported():
-    channel, clock, calls = FakeChannel(["go"]), FakeClock(), []
+    channel, clock, calls = FakeChannel([Go()]), FakeClock(), []
 
     def work() -> int:
-        calls.append(channel.events)
+        calls.append(channel.kinds)
         clock.compute(100)
         return len(calls)
 
     result = player(channel, clock).play(Calls(work), {"updates": 7}, steps=50)
-    assert channel.events == ["ready", "measured"]
+    assert channel.kinds == [Ready, Measurement]
     assert result == len(calls)
-    assert channel.sent[-1] == {
-        "event": "measured",
-        "nodeid": NODE,
-        "own_ns": [200, 200, 200],
-        "wall_ns": [200, 200, 200],
-        "cpu_ns": [200, 200, 200],
-        "preempted": channel.sent[-1]["preempted"],
-        "work": {"updates": 7.0},
-        "steps": 50,
-    }
+    block = side([200, 200, 200], calls=PLAN.calls, work={"updates": 7.0})
+    block = replace(block, preempted=channel.measured.block.preempted)
+    assert channel.measured == Measurement(block, steps=50)
 
 
 def test_warm_up_and_one_untimed_slice_come_before_the_first_turn():
-    channel, early = FakeChannel(["go"]), []
+    channel, early = FakeChannel([Go()]), []
     player(channel).play(Calls(lambda: early.append(not channel.sent)), None, None)
     assert early.count(True) == PLAN.warmup + PLAN.calls
     assert early.count(False) == PLAN.pairs * PLAN.calls
 
 
 def test_the_wait_for_a_core_is_left_out_of_own_time_and_kept_in_wall_time():
-    channel, clock = FakeChannel(["go"]), FakeClock()
+    channel, clock = FakeChannel([Go()]), FakeClock()
 
     def work() -> None:
         clock.compute(100)
         clock.wait_for_core(400)
 
     player(channel, clock).play(Calls(work), None, None)
-    assert channel.sent[-1]["own_ns"] == [200] * 3
-    assert channel.sent[-1]["wall_ns"] == [1000] * 3
+    assert channel.measured.block.own_ns == (200,) * 3
+    assert channel.measured.block.wall_ns == (1000,) * 3
 
 
 def test_the_first_call_is_timed_on_its_own_where_the_plan_asks_for_it():
-    channel, clock = FakeChannel(["go"]), FakeClock()
+    channel, clock = FakeChannel([Go()]), FakeClock()
     calls: list[int] = []
 
     def work() -> None:
@@ -98,19 +102,19 @@ def test_the_first_call_is_timed_on_its_own_where_the_plan_asks_for_it():
 
     plan = replace(PLAN, first_call=True)
     player(channel, clock, plan).play(Calls(work), None, None)
-    assert channel.sent[-1]["starts_ns"] == {"first_call": 5000.0}
-    assert channel.sent[-1]["own_ns"] == [200] * 3
+    assert channel.measured.block.starts_ns == {"first_call": 5000.0}
+    assert channel.measured.block.own_ns == (200,) * 3
     assert len(calls) == PLAN.warmup + PLAN.calls * (PLAN.pairs + 1)
 
 
 def test_calls_that_a_test_counts_have_no_other_first_one():
     plan = replace(PLAN, first_call=True, exact=True)
     with pytest.raises(FixtureError, match=r"benchmark\.pedantic allows no other than those it"):
-        player(FakeChannel(["go"]), plan=plan).play(Calls(lambda: None), None, None)
+        player(FakeChannel([Go()]), plan=plan).play(Calls(lambda: None), None, None)
 
 
 def test_phases_are_told_with_the_slices():
-    channel, clock = FakeChannel(["go"]), FakeClock()
+    channel, clock = FakeChannel([Go()]), FakeClock()
 
     def work() -> None:
         with phase("learn"):
@@ -118,14 +122,14 @@ def test_phases_are_told_with_the_slices():
         clock.compute(25)
 
     player(channel, clock).play(Calls(work), None, None)
-    assert channel.sent[-1]["phases"] == {"learn": pytest.approx(0.75, abs=0.01)}
+    assert channel.measured.block.phases == {"learn": pytest.approx(0.75, abs=0.01)}
 
 
 def test_a_side_whose_partner_cannot_play_stands_aside():
-    channel, clock = FakeChannel(["alone"]), FakeClock()
+    channel, clock = FakeChannel([StandAside()]), FakeClock()
     made = player(channel, clock)
     made.play(Calls(lambda: clock.compute(1)), None, None)
-    assert channel.events == ["ready"]
+    assert channel.kinds == [Ready]
     assert clock.wall_ns == PLAN.warmup + PLAN.calls + 1  # one more, for the test's own checks
     assert made.played
 
@@ -136,17 +140,17 @@ def test_without_a_plan_it_scouts(monkeypatch: pytest.MonkeyPatch):
     made = player(channel, clock, plan=None)
     made.play(Calls(lambda: clock.compute(20 * MS)), {"updates": 3}, steps=5)
     (said,) = channel.sent
-    assert said["event"] == "scouted"
-    assert (said["nodeid"], said["call_ns"]) == (NODE, 20 * MS)
-    assert (said["work"], said["steps"]) == ({"updates": 3.0}, 5)
+    assert isinstance(said, ScoutReport)
+    assert said.seen.call_ns == 20 * MS
+    assert (said.work, said.steps) == ({"updates": 3.0}, 5)
 
 
 def test_playing_is_remembered_until_the_next_test_begins():
-    made = player(FakeChannel(["go"]))
+    made = player(FakeChannel([Go()]))
     assert not made.played
     made.play(Calls(lambda: None), None, None)
     assert made.played
-    made.begin(Assignment("test_b.py::test_b", PLAN, 1, 30.0, ()))
+    made.begin(Order("test_b.py::test_b", 30.0, PLAN, seed=1))
     assert not made.played
 
 
@@ -160,10 +164,10 @@ class BothReady(FakeChannel):
     """Lets a side go when its partner is ready too, as the controller does."""
 
     def __init__(self, barrier: threading.Barrier) -> None:
-        super().__init__(["go"])
+        super().__init__([Go()])
         self._barrier = barrier
 
-    def receive(self) -> dict[str, Any]:
+    def receive(self) -> Message:
         self._barrier.wait(30.0)
         return super().receive()
 
@@ -190,7 +194,7 @@ def play_both(
     def run(side: int, calls: Calls) -> None:
         try:
             players[side].play(calls, None, None)
-            met[side] = channels[side].sent[-1]
+            met[side] = channels[side].measured
         except Exception as error:
             met[side] = error
 
@@ -212,7 +216,7 @@ def play_both(
 @pytest.mark.parametrize("mode", Mode)
 def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
     players, met = play_both(mode)
-    assert [len(said["own_ns"]) for said in met] == [5, 5]
+    assert [len(said.block.own_ns) for said in met] == [5, 5]
     assert not any(made.abandoned for made in players)
 
 
@@ -277,7 +281,7 @@ def test_a_count_that_is_no_number_is_named():
 
 
 class AnyBaton:
-    """Of two sides, one of which is played elsewhere."""
+    """The baton of two sides, one of which is played elsewhere."""
 
     alone = False
 
@@ -305,5 +309,5 @@ def test_the_result_is_that_of_the_last_call_also_of_one_beyond_the_plan(
     monkeypatch.setattr("pytest_rlperf.worker.player.run_abreast", abreast)
     plan = Plan(Mode.CONCURRENT, calls=1, pairs=3, warmup=1, abreast=True)
     asked = plan.warmup + plan.pairs
-    one = player(FakeChannel(["go"]), plan=plan, baton=cast(Baton, AnyBaton()))
+    one = player(FakeChannel([Go()]), plan=plan, baton=cast(Baton, AnyBaton()))
     assert one.play(Calls(work), None, None) == len(made) == asked + (not raises)

@@ -4,20 +4,34 @@ import gc
 import random
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 import pytest
 
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.wire import BASE, Channel, Job
+from pytest_rlperf.wire import (
+    BASE,
+    Channel,
+    Collected,
+    Finished,
+    Go,
+    Job,
+    KernelSpeeds,
+    Measurement,
+    Order,
+    Ready,
+    StandAside,
+    Stop,
+)
 from pytest_rlperf.worker import reference
 from pytest_rlperf.worker.kernels import NAMES, NEED_NUMPY, Kernel
 from pytest_rlperf.worker.reference import KernelSlices, ReferenceWorker
 from pytest_rlperf.worker.turns import Baton
-from tests.factories import FakeClock
+from tests.factories import FakeClock, side
 
+Kind = TypeVar("Kind")
 NODE = "test_a.py::test_a"
 TAKES_NS = {"a": 100, "b": 2_000, "c": 30_000}
 CALLS = {"a": 7, "b": 3, "c": 1}
@@ -45,12 +59,16 @@ def slices(
     return KernelSlices({name: kernel(name) for name in TAKES_NS}, plan, random.Random(1), over)
 
 
+def kernel_ns(made: KernelSlices) -> Mapping[str, tuple[float, ...]]:
+    return made.add_facts(Measurement(side([1])), PLAN).kernel_ns
+
+
 def test_every_slice_has_the_planned_calls_of_every_kernel():
     clock = FakeClock()
     made = slices(clock)
     times = [made.timed(99, clock)[0].own_ns for _ in range(2)]
     assert times == [ROUNDS * ROUND_NS] * 2
-    assert made.facts() == {"kernel_ns": {name: [ns] * 2 for name, ns in TAKES_NS.items()}}
+    assert kernel_ns(made) == {name: (ns,) * 2 for name, ns in TAKES_NS.items()}
 
 
 @pytest.mark.parametrize(("lasts_ns", "rounds"), [(0, 1), (ROUND_NS, 1), (9 * ROUND_NS + 1, 10)])
@@ -61,7 +79,7 @@ def test_beside_a_test_that_runs_at_the_same_time_they_play_until_its_slice_is_o
     together = replace(PLAN, mode=Mode.CONCURRENT)
     made = slices(clock, plan=together, over=lambda: clock.wall_ns >= lasts_ns)
     assert made.timed(1, clock)[0].own_ns == rounds * ROUND_NS
-    assert made.facts() == {"kernel_ns": {name: [ns] for name, ns in TAKES_NS.items()}}
+    assert kernel_ns(made) == {name: (ns,) for name, ns in TAKES_NS.items()}
 
 
 def test_all_kernels_have_their_turn_before_one_has_a_second():
@@ -81,7 +99,7 @@ def test_warming_up_plays_each_kernel_once_and_leaves_no_trace():
     made = slices(clock)
     made.warm(50)
     assert clock.wall_ns == sum(TAKES_NS.values())
-    assert made.facts() == {"kernel_ns": {"a": [], "b": [], "c": []}}
+    assert kernel_ns(made) == {"a": (), "b": (), "c": ()}
 
 
 # -- the worker ---------------------------------------------------------------------------------
@@ -107,22 +125,13 @@ class Talk:
         )  # fmt: skip
         self.status = ReferenceWorker(job, self._theirs, Baton(None)).work()
 
-    def hear(self, event: str) -> dict[str, Any]:
+    def hear(self, kind: type[Kind]) -> Kind:
         message = self.channel.receive()
-        assert message["event"] == event
+        assert isinstance(message, kind)
         return message
 
     def order(self, plan: Plan | None) -> None:
-        self.channel.send(
-            {
-                "do": "run",
-                "nodeid": NODE,
-                "plan": None if plan is None else plan.as_dict(),
-                "cores": [],
-                "seed": 1,
-                "deadline_s": 30.0,
-            }
-        )
+        self.channel.send(Order(NODE, 30.0, plan, seed=1))
 
     def end(self) -> int | None:
         self._thread.join(30.0)
@@ -141,39 +150,39 @@ def talk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Talk]:
 
 
 def test_it_collects_what_it_is_told_and_scouts_the_kernels(talk: Talk):
-    assert talk.hear("collected")["nodeids"] == [NODE]
+    assert talk.hear(Collected).nodeids == (NODE,)
     talk.order(None)
-    unit_ns = talk.hear("scouted")["unit_ns"]
+    unit_ns = talk.hear(KernelSpeeds).unit_ns
     assert NAMES - NEED_NUMPY <= unit_ns.keys() <= NAMES
     assert min(unit_ns.values()) > 0
-    assert talk.hear("ended")["played"] is True
-    talk.channel.send({"do": "stop"})
+    assert talk.hear(Finished).played is True
+    talk.channel.send(Stop())
     assert talk.end() == 0
 
 
 def test_it_plays_the_planned_kernels_and_says_what_each_took_slice_by_slice(talk: Talk):
-    talk.hear("collected")
+    talk.hear(Collected)
     kernels = (("interpreter", 2), ("compiled", 3))
     talk.order(Plan(Mode.SLICED, calls=5, pairs=4, warmup=1, kernels=kernels))
-    talk.hear("ready")
-    talk.channel.send({"do": "go"})
-    measured = talk.hear("measured")
-    assert measured["kernel_ns"].keys() == {"compiled", "interpreter"}
-    taken = measured["kernel_ns"]
+    talk.hear(Ready)
+    talk.channel.send(Go())
+    measured = talk.hear(Measurement)
+    taken = measured.kernel_ns
+    assert taken.keys() == {"compiled", "interpreter"}
     each = zip(*([calls * ns for ns in taken[name]] for name, calls in kernels), strict=True)
-    assert measured["own_ns"] == [pytest.approx(sum(pieces)) for pieces in each]
-    assert talk.hear("ended")["abandoned"] is False
+    assert list(measured.block.own_ns) == [pytest.approx(sum(pieces)) for pieces in each]
+    assert talk.hear(Finished).abandoned is False
 
 
 def test_where_the_test_cannot_play_it_stands_aside(talk: Talk):
-    talk.hear("collected")
+    talk.hear(Collected)
     talk.order(Plan(Mode.SLICED, calls=1, pairs=1, warmup=0, kernels=(("compiled", 1),)))
-    talk.hear("ready")
-    talk.channel.send({"do": "alone"})
-    assert talk.hear("ended")["played"] is True
+    talk.hear(Ready)
+    talk.channel.send(StandAside())
+    assert talk.hear(Finished).played is True
 
 
 def test_a_controller_that_is_gone_ends_it(talk: Talk):
-    talk.hear("collected")
+    talk.hear(Collected)
     talk.channel.close()
     assert talk.end() == 3

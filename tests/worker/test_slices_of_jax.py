@@ -26,7 +26,8 @@ def test_a_call_returns_before_it_is_done_and_a_slice_does_not():
     for timed in (False, True):
         result = calls.timed(2, clock)[1] if timed else calls.once()
         assert result["product"].is_ready()
-    assert calls.facts()["device"]["name"] == "jax cpu:0"
+    assert calls.settle.device is not None
+    assert calls.settle.device.name == "jax cpu:0"
 
 
 def test_the_cpu_time_of_its_threads_is_own_time():

@@ -1,4 +1,4 @@
-"""The length and nature of a call choose how it is measured."""
+"""The length and nature of a call choose how it is measured, also in a duet with the kernels."""
 
 import math
 from dataclasses import replace
@@ -253,7 +253,7 @@ def test_mpi_jobs_that_wait_by_design_take_turns():
     assert choose_plan(ranked, Spec(waits=True), CORES).mode is Mode.LIVE
 
 
-# Plans for a duet with the kernels: all of them in every slice, together as long as the test's.
+# -- a duet with the kernels: all of them in every slice, as long as the test's -----------------
 
 
 MS_NS = 10**6

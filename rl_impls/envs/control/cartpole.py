@@ -10,9 +10,8 @@ from __future__ import annotations
 from math import inf, pi
 from typing import Any, Final, NamedTuple
 
-from rl_impls.envs.control import CARTPOLE_STEPS
-from rl_impls.envs.control.rules import Control, Rules, rules_for
-from rl_impls.envs.control.trig import sin_cos
+from rl_impls.envs.control.rules import Control, Rules, rules_for, sin_cos
+from rl_impls.registry import time_limit
 from rl_impls.splitmix import uniform
 
 GRAVITY: Final = 9.8  # m/s²
@@ -44,7 +43,7 @@ def cartpole(*, sutton_barto_reward: bool = False) -> Control:
         state_size=4,
         obs_low=tuple(-bound for bound in high),
         obs_high=high,
-        max_steps=CARTPOLE_STEPS,
+        max_steps=time_limit("rl_impls/CartPole-v1"),
         n_actions=2,
     )
 

@@ -11,9 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rl_impls.envs.control import PENDULUM_STEPS
-from rl_impls.envs.control.rules import Control, Rules, rules_for
-from rl_impls.envs.control.trig import sin_cos
+from rl_impls.envs.control.rules import Control, Rules, rules_for, sin_cos
+from rl_impls.registry import time_limit
 from rl_impls.splitmix import uniform
 
 DT: Final = 0.05  # s
@@ -40,7 +39,7 @@ def pendulum(*, g: float = GRAVITY) -> Control:
         state_size=2,
         obs_low=(-1.0, -1.0, -MAX_SPEED),
         obs_high=(1.0, 1.0, MAX_SPEED),
-        max_steps=PENDULUM_STEPS,
+        max_steps=time_limit("rl_impls/Pendulum-v1"),
         act_low=(-MAX_TORQUE,),
         act_high=(MAX_TORQUE,),
     )

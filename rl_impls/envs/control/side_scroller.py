@@ -14,9 +14,9 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
-from rl_impls.envs.control import SIDE_SCROLLER_STEPS
 from rl_impls.envs.control.rules import Control, Rules, rules_for
 from rl_impls.jit import inlined
+from rl_impls.registry import time_limit
 from rl_impls.splitmix import GAMMA, mixed, uniform
 
 SIDE: Final = 84  # of a frame
@@ -55,15 +55,15 @@ def side_scroller() -> Control:
         params=SideScroller(),
         state_size=4,
         frame=(SIDE, SIDE),
-        max_steps=SIDE_SCROLLER_STEPS,
+        max_steps=time_limit("rl_impls/SideScroller-v0"),
         n_actions=2,
     )
 
 
 @inlined
 def obstacle(course: Any, n: int, distance: int) -> tuple[Any, Any, Any, Any]:
-    """On the screen: its left edge and the first column right of it, the height above the ground
-    where it begins, and that where it ends."""
+    """Return where an obstacle is on the screen: its left edge and the first column right of it,
+    the height above the ground where it begins, and that where it ends."""
     bits = mixed(np.uint64(course) + np.uint64(n) * GAMMA)
     left = n * SPACING + np.int64((bits >> _S5) & _BITS_4) - distance
     right = left + WIDTH + np.int64((bits >> _S1) & _BITS_2)
@@ -130,7 +130,7 @@ def _draw_world(frame: Any, hills: Any, distance: int) -> None:
 
 @inlined
 def _fill(frame: Any, top: int, bottom: int, left: int, right: int, grey: Any) -> None:
-    """As much of this as the frame is wide for."""
+    """Fill as much of a rectangle as the frame is wide for."""
     left, right = max(0, left), max(0, min(SIDE, right))
     for y in range(top, bottom):
         frame[y, left:right] = grey

@@ -1,4 +1,4 @@
-"""What an agent sees of many environments: the same for compiled ones and for Gymnasium's own."""
+"""Many environments as an agent sees them: the same for compiled ones and for Gymnasium's own."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Observations = NDArray[np.float32]
 
 
 class Step(NamedTuple):
-    """What one action in every environment gave; row i of every array is environment i.
+    """The results of one action in every environment; row i of every array is environment i.
 
     The arrays are the environment's own: the next step overwrites all but `next_obs`, which it
     hands on as its `obs_tm1`, and the step after that overwrites this too.
@@ -41,22 +41,23 @@ class ControlBatch(Protocol):
 
     @property
     def n_actions(self) -> int:
-        """Of numbered actions, from 0; 0 where actions are continuous."""
+        """The number of numbered actions, from 0; 0 where actions are continuous."""
 
     @property
     def act_size(self) -> int:
-        """Of continuous actions; 0 where they are numbered."""
+        """The numbers of a continuous action; 0 where actions are numbered."""
 
     @property
     def act_low(self) -> Floats:
-        """(act_size,): the bounds of continuous actions."""
+        """The lower bounds of continuous actions, (act_size,)."""
 
     @property
     def act_high(self) -> Floats: ...
 
     @property
     def obs(self) -> Observations:
-        """(n_envs, obs_size): where to act next. Frames are (n_envs, height, width) of uint8."""
+        """The observations to act on next, (n_envs, obs_size). Frames are (n_envs, height, width)
+        of uint8."""
 
     def reset(self, seed: int | None = None) -> Observations:
         """Begin new episodes everywhere. Without a seed the stream of chance goes on."""
@@ -85,7 +86,7 @@ class Buffers:
         return self.upcoming.obs_tm1
 
     def turn(self) -> Step:
-        """The upcoming step, now that its arrays are filled."""
+        """Return the upcoming step, now that its arrays are filled."""
         self.upcoming, self._done = self._done, self.upcoming
         return self._done
 
@@ -95,10 +96,10 @@ def _zeros(shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
 
 
 def checked_actions(actions: Any, shape: tuple[int, ...], dtype: type[np.generic]) -> NDArray[Any]:
-    """These actions as the array that a step takes, or an error that tells what it is not."""
-    found = np.asarray(actions)
-    if found.shape != shape:
-        raise IllegalAction(f"actions have the shape {shape} here, not {found.shape}.")
-    if not np.can_cast(found.dtype, dtype, "same_kind"):
-        raise IllegalAction(f"actions are {np.dtype(dtype)} here, not {found.dtype}.")
-    return np.ascontiguousarray(found, dtype)
+    """Return these actions as the array that a step takes, or say what they are not."""
+    array = np.asarray(actions)
+    if array.shape != shape:
+        raise IllegalAction(f"actions have the shape {shape} here, not {array.shape}.")
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise IllegalAction(f"actions are {np.dtype(dtype)} here, not {array.dtype}.")
+    return np.ascontiguousarray(array, dtype)

@@ -63,7 +63,7 @@ def render_fixtures() -> Iterator[str]:
 
 
 def _uses(name: str, kind: type) -> Iterator[str]:
-    """What the class adds to those shown before it."""
+    """Yield the uses that the class adds to those shown before it."""
     shown = () if kind is Rlperf else vars(Rlperf)
     own = {key: value for key, value in vars(kind).items() if key not in shown}
     rows = [_use(name, key, value) for key, value in own.items() if _is_public(key, value)]

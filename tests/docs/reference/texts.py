@@ -36,7 +36,7 @@ def _with_code(text: str) -> str:
 
 
 def comments(of: type) -> dict[str, str]:
-    """What stands behind the fields of a dataclass."""
+    """Return the comments behind the fields of a dataclass."""
     found = (FIELD.fullmatch(line) for line in inspect.getsource(of).splitlines())
     return {match["name"]: match["comment"] for match in found if match}
 

@@ -77,7 +77,7 @@ def walk(project: Project, page: Page, section: str | None = None) -> list[Walke
 
 
 def run(project: Project, command: Command) -> Walked:
-    """As a shell would, with this environment's programs."""
+    """Run a command as a shell would, with this environment's programs."""
     env = {**programs(), **AUTHOR, "PYTEST_PLUGINS": "pytest_rlperf.plugin"}
     if command.text.startswith("make "):
         env["MAKEFLAGS"] = f"VENV={ready_environment(project.folder.parent)}"

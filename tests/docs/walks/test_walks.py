@@ -1,9 +1,17 @@
-"""The commands of the docs, run: each page in a project of its own, from top to bottom."""
+"""The commands of the docs, run: each page in a project of its own, from top to bottom.
+
+Those that measure for minutes are begun, and with less to do they end well.
+"""
+
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 
 from tests.docs.commands import Command
-from tests.docs.markdown import read_page
+from tests.docs.elsewhere import SHORTENED
+from tests.docs.markdown import ROOT, read_page
 from tests.docs.walks.page_walk import run, walk
 from tests.docs.walks.prepared import empty, prepared
 from tests.integration.projects import Workshop
@@ -53,3 +61,13 @@ def test_commands_in_sentences_that_need_only_a_project_run(workshop: Workshop):
     for text in IN_SENTENCES:
         ended = run(project, Command(text))
         assert ended.code == 0, f"{text}\n{ended.text}"
+
+
+@pytest.mark.parametrize("text", SHORTENED)
+def test_what_takes_long_can_be_begun(text: str, tmp_path: Path):
+    assert SHORTENED[text].split()[:3] == text.split()[:3]
+    command = SHORTENED[text].replace("{folder}", str(tmp_path))
+    done = subprocess.run(
+        [sys.executable, *command.split()[1:]], cwd=ROOT, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stdout + done.stderr

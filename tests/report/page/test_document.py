@@ -104,7 +104,7 @@ def test_every_field_of_the_form_has_a_label(whole: Parsed):
         "phases: learn adds +33.0 % of the whole call",
         "slices get slower as a block goes on",
         "CPU time +3",
-        "held after the calls: rl_impls/replay/ring.py:31 (12 MiB)",
+        "held after the calls: rl_impls/replay/uniform.py:31 (12 MiB)",
         "peak_rss: more than the allowed 20.0 %",
         "exponent: grows faster with the size than the allowed",
         "AssertionError: learned <too> little",

@@ -4,8 +4,8 @@ import os
 import signal
 from functools import partial
 
+from rl_impls.envs.games import TicTacToeEnv, rules
 from rl_impls.envs.tabular import TabularEnv, make_tabular
-from rl_impls.envs.tictactoe import TicTacToeEnv, rules
 from rl_impls.tabular import LEARNERS
 
 TROUBLE_AFTER_STEPS = 5_000

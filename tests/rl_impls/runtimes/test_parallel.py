@@ -10,10 +10,10 @@ import pytest
 from rl_impls.envs.tabular import make_tabular
 from rl_impls.errors import SettingError
 from rl_impls.runtimes import Every, Validation, run
+from rl_impls.runtimes.machine import MOST_BY_DEFAULT, cap_threads, default_processes
 from rl_impls.runtimes.parallel import ParallelRuntime
-from rl_impls.runtimes.placement import MOST_BY_DEFAULT, cap_threads, default_processes
 from rl_impls.tabular import LEARNERS
-from rl_impls.tabular.evaluate import Evaluation, evaluate
+from rl_impls.tabular.training import Evaluation, evaluate
 from tests.rl_impls.runtimes.games import player, tictactoe
 
 

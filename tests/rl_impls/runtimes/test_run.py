@@ -108,3 +108,15 @@ def test_what_makes_no_sense_is_refused():
         Every(1, "game")  # type: ignore[arg-type]
     with pytest.raises(SettingError, match="cannot be negative, as -1 is"):
         run(serial(), -1)
+
+
+def test_a_hook_that_returns_true_ends_the_training_and_the_others_are_called_all_the_same():
+    class Ends(Recorder):
+        def __call__(self, progress, runtime):
+            super().__call__(progress, runtime)
+            return progress.done.steps >= 200
+
+    first, second = Ends(Every(100)), Recorder(Every(100))
+    progress = run(serial(), 1000, hooks=[first, second])
+    assert progress.done.steps == 200
+    assert len(first.calls) == len(second.calls) == 2

@@ -1,0 +1,1 @@
+"""Agents whose updates another framework computes, a package a framework."""

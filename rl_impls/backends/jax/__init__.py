@@ -1,0 +1,1 @@
+"""Agents whose updates JAX compiles; `registry` loads them by name."""

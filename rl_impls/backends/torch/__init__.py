@@ -1,0 +1,1 @@
+"""Agents whose updates torch computes; `registry` loads them by name."""

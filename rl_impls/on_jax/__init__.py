@@ -1,1 +1,0 @@
-"""Agents whose updates JAX compiles; see `agents.frameworks`."""

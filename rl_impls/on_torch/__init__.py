@@ -1,1 +1,0 @@
-"""Agents whose updates torch computes; see `agents.frameworks`."""

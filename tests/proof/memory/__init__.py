@@ -1,6 +1,0 @@
-"""Proof of the verdicts on memory: known growth in known work, judged again and again.
-
-``python -m tests.proof.memory run --out FILE.jsonl`` measures and goes on where it stopped,
-``python -m tests.proof.memory table FILE.jsonl`` prints what was found. No load runs beside it:
-sizes do not depend on it.
-"""

@@ -1,0 +1,66 @@
+"""Every agent learns: the short form of `make learn`, in seconds."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from rl_impls.agents.agent import AgentSettings, shape_of
+from rl_impls.agents.dqn import DQNSettings
+from rl_impls.agents.evaluation import BestCheckpoint, evaluate
+from rl_impls.agents.ppo import PPOSettings
+from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.sac import SACSettings
+from rl_impls.envs.control.make import make_batch
+from rl_impls.registry import make_agent
+from rl_impls.runtimes import Every, run
+from rl_impls.runtimes.deep import DeepRuntime, Validate
+from tests.evidence.learning.goals import GOALS
+
+# Of the way from what the untrained agent gets to what `make learn` wants after more steps.
+SHARE = 1 / 3
+N_VALIDATIONS = 10
+
+
+@dataclass(frozen=True)
+class Short:
+    settings: AgentSettings
+    n_envs: int
+    steps: int
+
+
+# Smaller and quicker than the presets, which need more time for the same.
+SHORT = {
+    "ppo": Short(PPOSettings(learning_rate=1e-3), 8, 30_000),
+    "dqn": Short(
+        DQNSettings(learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0),
+        1,
+        20_000,
+    ),
+    "qr-dqn": Short(
+        QRDQNSettings(learning_rate=1e-3, target_every=250, epsilon_over=5000, n_quantiles=20),
+        1,
+        20_000,
+    ),
+    "sac": Short(
+        SACSettings(hidden=(64, 64), learning_rate=1e-3, batch=128, learning_starts=500), 1, 6000
+    ),
+}
+
+
+def mean_return(agent, env_name, seed):
+    return evaluate(agent, env_name, 50, seed=seed).mean()
+
+
+@pytest.mark.parametrize("goal", GOALS, ids=lambda goal: goal.agent)
+def test_an_agent_comes_a_third_of_the_way_to_its_goal_within_seconds(goal):
+    short = SHORT[goal.agent]
+    env = make_batch(goal.env, short.n_envs, seed=0)
+    agent = make_agent(shape_of(env), short.settings, seed=0)
+    untrained = mean_return(agent, goal.env, seed=2)
+    best = BestCheckpoint(lambda agent: mean_return(agent, goal.env, seed=1), patience=10)
+    validate = Validate(Every(short.steps // N_VALIDATIONS), best)
+    run(DeepRuntime(agent, env), short.steps, hooks=[validate])
+    best.restore_best(agent)
+    wanted = untrained + SHARE * (goal.mean_return - untrained)
+    trained = mean_return(agent, goal.env, seed=2)
+    assert trained >= wanted, f"{untrained:.0f} untrained, {trained:.0f} trained"
