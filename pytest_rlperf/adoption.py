@@ -37,7 +37,7 @@ SILENT: Mapping[str, Any] = {
 
 
 def silence(config: pytest.Config, *, tests_run: bool) -> None:
-    """To be called before the plugins read their options, wherever those were given.
+    """Keep the other plugins silent; call it before they read their options, wherever given.
 
     Where tests run, the fixture must not say that it is disabled. Where none do it is, or
     pytest-benchmark would warn of whatever keeps it from measuring.
@@ -48,7 +48,7 @@ def silence(config: pytest.Config, *, tests_run: bool) -> None:
 
 
 def uses_benchmark(item: pytest.Item) -> bool:
-    """Itself, or through another fixture such as `benchmark_weave`."""
+    """Tell whether a test uses it, itself or through a fixture such as `benchmark_weave`."""
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and _is_provided(item.config)
 
 
@@ -58,7 +58,7 @@ def _is_provided(config: pytest.Config) -> bool:
 
 
 def group_of(item: pytest.Item) -> str | None:
-    """What `@pytest.mark.benchmark(group=...)` says of a test that uses the fixture."""
+    """Return the group that `@pytest.mark.benchmark` gives a test that uses the fixture."""
     marker = item.get_closest_marker(MARKER)
     group = marker.kwargs.get("group") if marker and uses_benchmark(item) else None
     return group if isinstance(group, str) else None

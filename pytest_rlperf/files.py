@@ -1,4 +1,10 @@
-"""Locks on open files, which the kernel drops with the process that holds them."""
+"""Files that are whole or not there, JSON that people may have edited, files that grow by lines.
+
+A file is written beside its place, synced and renamed. A writer that is killed leaves its
+half-written file beside the target. It had that file locked, and the kernel drops the lock with the
+process: so the next writer can tell what is abandoned from what another process is writing right
+now, and removes it.
+"""
 
 import glob
 import json
@@ -19,47 +25,11 @@ try:
 except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
-LOCKS = fcntl is not None
-"""Whether this system has them."""
-LOCK_WAIT_S = 30.0
-"""For other writers: each takes milliseconds, or a second where the machine has no time for it, and
-what it took minutes to measure would be lost."""
-LOCK_POLL_S = 0.05
-
-
-def try_lock(handle: int) -> bool:
-    """Whether the file is ours now; False where another process holds it."""
-    if fcntl is None:  # pragma: no cover - Windows
-        return False
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
-
-
-def wait_for_lock(handle: int) -> bool:
-    """False: another process holds it still. Without locks nobody is waited for."""
-    until = time.monotonic() + LOCK_WAIT_S
-    while LOCKS and not try_lock(handle):
-        if time.monotonic() > until:
-            return False
-        time.sleep(LOCK_POLL_S)
-    return True
-
-
-# Files that are whole or not there: written beside, synced, renamed.
-#
-# A writer that is killed leaves its half-written file beside the target. It had that file locked,
-# and the kernel drops the lock with the process: so the next writer can tell what is abandoned
-# from what another process is writing right now, and removes it.
-
-
 ENDING = ".part"
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
-    """Whoever reads `path`, even after a crash, finds the old content or the new one."""
+    """Write so that whoever reads `path`, even after a crash, finds the old content or the new."""
     _drop_abandoned(path)
     with _beside(path) as part:
         with part.open("wb") as file:
@@ -69,9 +39,17 @@ def write_atomically(path: Path, content: str | bytes) -> None:
         os.replace(part, path)
 
 
+def write_for_user(path: Path, content: str | bytes) -> None:
+    """Write a file that the user named, or say in one sentence why it cannot be."""
+    try:
+        write_atomically(path, content)
+    except OSError as error:
+        refuse(path, f"cannot be written ({error.strerror})", "name another file")
+
+
 @contextmanager
 def _beside(path: Path) -> Iterator[Path]:
-    """A new file in the same folder, ours as long as this context lasts."""
+    """Make a new file in the same folder, ours as long as this context lasts."""
     part, lock = _claim(path)
     try:
         yield part
@@ -100,7 +78,7 @@ def _claim(path: Path) -> tuple[Path, int | None]:
 
 
 def _drop_abandoned(path: Path) -> None:
-    """Best effort: somebody else's leftover must not keep anybody from writing."""
+    """Remove what can be: somebody else's leftover must not keep anybody from writing."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{ENDING}"):
         with suppress(OSError):
             handle = os.open(part, os.O_RDWR)
@@ -111,8 +89,7 @@ def _drop_abandoned(path: Path) -> None:
                 os.close(handle)
 
 
-# JSON that people may have edited: whole, finite and of our shape, or one sentence why not.
-
+# -- JSON: whole, finite and of our shape, or one sentence why not ------------------------------
 
 Shape = Mapping[str, tuple[type, ...]]
 """Fields by name, with the types that they may have."""
@@ -120,7 +97,7 @@ NUMBER = (int, float)
 
 
 def read_json(path: Path, anew: str) -> Any:
-    """What `path` holds; `anew` says how to get a good one."""
+    """Return what `path` holds; `anew` says how to get a good one."""
     try:
         text = path.read_text(encoding="utf-8")
         return parse_json(text)
@@ -135,22 +112,20 @@ def read_json(path: Path, anew: str) -> Any:
 
 
 def parse_json(text: str) -> Any:
-    """Raises ValueError for what is no JSON, and for numbers that are not finite."""
+    """Parse JSON; raises ValueError for what is none, and for numbers that are not finite."""
     return json.loads(text, parse_constant=_finite, parse_float=_finite)
 
 
 def check_schema(
     path: Path, content: Mapping[str, Any], schema: int, anew: str, oldest: int | None = None
 ) -> None:
-    """Newer files are for newer versions, those down to `oldest` can be read; others are none of
-    ours.
-    """
-    found = content.get("schema")
-    if type(found) is int and found > schema:
-        newer = f"has schema {found}, and this version reads up to {schema}"
+    """Refuse newer files, which are for newer versions, and those older than `oldest`."""
+    number = content.get("schema")
+    if type(number) is int and number > schema:
+        newer = f"has schema {number}, and this version reads up to {schema}"
         refuse(path, newer, "update pytest-rlperf")
-    if type(found) is not int or found < (schema if oldest is None else oldest):
-        refuse(path, f"has the unknown schema {found!r}", anew)
+    if type(number) is not int or number < (schema if oldest is None else oldest):
+        refuse(path, f"has the unknown schema {number!r}", anew)
 
 
 def check_shape(path: Path, damages: Iterator[str], anew: str) -> None:
@@ -160,13 +135,13 @@ def check_shape(path: Path, damages: Iterator[str], anew: str) -> None:
         refuse(path, f"is damaged at {damage}", anew)
 
 
-def misfits(found: object, shape: Shape, where: str) -> Iterator[str]:
-    """Fields that are missing or of another type."""
-    if not isinstance(found, dict):
+def misfits(content: object, shape: Shape, where: str) -> Iterator[str]:
+    """Yield the fields that are missing or of another type."""
+    if not isinstance(content, dict):
         yield where
         return
     for name, kinds in shape.items():
-        if type(found.get(name)) not in kinds:
+        if type(content.get(name)) not in kinds:
             yield f"{where}.{name}".removeprefix(".")
 
 
@@ -181,19 +156,19 @@ def _finite(text: str) -> float:
     return number
 
 
-# Files that grow line by line: a line is a JSON object, and it is whole or it is not there.
+# -- files that grow line by line ---------------------------------------------------------------
 #
-# A writer that is killed in the middle leaves a torn last line. The next one puts it aside, into a
-# file beside, so that neither the lines before nor those to come are spoiled and nothing is lost. A
-# last line that lacks nothing but its end is whole.
-
+# A line is a JSON object, and it is whole or it is not there. A writer that is killed in the middle
+# leaves a torn last line. The next one puts it aside, into a file beside, so that neither the lines
+# before nor those to come are spoiled and nothing is lost. A last line that lacks nothing but its
+# end is whole.
 
 ASIDE = ".torn"
 
 
 @dataclass(frozen=True, slots=True)
 class JsonLines:
-    """What a file holds."""
+    """The lines that a file holds."""
 
     whole: tuple[str, ...]
     torn: bytes = b""  # the beginning of a line; empty: there is none
@@ -201,7 +176,7 @@ class JsonLines:
 
 @dataclass(frozen=True, slots=True)
 class Appended:
-    """What became of lines that were to be appended."""
+    """The outcome of appending lines."""
 
     added: int
     aside: Path | None = None  # where a torn line was put; None: there was none
@@ -229,24 +204,24 @@ def joined(lines: Iterable[str]) -> str:
 
 
 def read_lines(path: Path) -> list[str]:
-    """All but a torn last one; none where there is no file."""
+    """Read all lines but a torn last one; none where there is no file."""
     return list(split_lines(path.read_bytes()).whole) if path.exists() else []
 
 
 def append_lines(path: Path, lines: Iterable[str], *, once: bool = False) -> Appended:
-    """In one write, on disk when this returns, and one writer at a time; `once`: only those that
-    are not there yet.
+    """Append in one write, on disk when this returns, and one writer at a time; `once`: only those
+    that are not there yet.
     """
     with path.open("ab+") as file:
         if not wait_for_lock(file.fileno()):
             raise UsageError(f"another process is writing {path}; wait for it, and append again.")
         file.seek(0)
         content = file.read()
-        found = split_lines(content)
-        aside = _put_aside(path, file, content, found.torn)
-        known = set(found.whole) if once else set()
+        there = split_lines(content)
+        aside = _put_aside(path, file, content, there.torn)
+        known = set(there.whole) if once else set()
         new = [line for line in lines if line not in known]
-        unended = bool(content) and not found.torn and not content.endswith(b"\n")
+        unended = bool(content) and not there.torn and not content.endswith(b"\n")
         _write(file, ("\n" if unended else "") + joined(new))
     return Appended(len(new), aside)
 
@@ -265,3 +240,34 @@ def _write(file: IO[bytes], text: str) -> None:
     file.write(text.encode())
     file.flush()
     os.fsync(file.fileno())
+
+
+# -- locks on open files, which the kernel drops with the process that holds them --------------
+
+LOCKS = fcntl is not None
+"""Whether this system has them."""
+LOCK_WAIT_S = 30.0
+"""Time for other writers: each takes milliseconds, or a second where the machine has no time for
+it, and what it took minutes to measure would be lost."""
+LOCK_POLL_S = 0.05
+
+
+def try_lock(handle: int) -> bool:
+    """Lock the file; False where another process holds it."""
+    if fcntl is None:  # pragma: no cover - Windows
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def wait_for_lock(handle: int) -> bool:
+    """Lock the file; False: another process holds it still. Without locks nobody is waited for."""
+    until = time.monotonic() + LOCK_WAIT_S
+    while LOCKS and not try_lock(handle):
+        if time.monotonic() > until:
+            return False
+        time.sleep(LOCK_POLL_S)
+    return True

@@ -21,28 +21,25 @@ MPI_MARKER = "rlperf_mpi"
 
 
 def spec_of(item: pytest.Item) -> Spec:
-    """The closest marker wins, keyword by keyword."""
+    """Read the markers of a test; the closest one wins, keyword by keyword."""
     merged = {name: value for name, value in _merged(item).items() if name not in RANK_KEYWORDS}
     group = group_of(item)
     if group is not None:
         merged.setdefault("category", group)
-    return spec_from(merged, item.nodeid, _marker_of(item))
+    marker = MPI_MARKER if item.get_closest_marker(MPI_MARKER) else MARKER
+    return spec_from(merged, item.nodeid, marker)
 
 
 def ranks_of(item: pytest.Item) -> RankSpec:
-    """What an MPI test says of its jobs."""
+    """Read what an MPI test says of its jobs."""
     merged = {name: value for name, value in _merged(item).items() if name in RANK_KEYWORDS}
     _check(merged, item.nodeid, MPI_MARKER, ranks=True)
     if "nprocs" in merged:
-        given = merged["nprocs"]
-        merged["nprocs"] = tuple(sorted({given} if isinstance(given, int) else set(given)))
+        sizes = merged["nprocs"]
+        merged["nprocs"] = tuple(sorted({sizes} if isinstance(sizes, int) else set(sizes)))
     if "scaling" in merged:
         merged["scaling"] = Scaling(merged["scaling"])
     return RankSpec(**merged)
-
-
-def _marker_of(item: pytest.Item) -> str:
-    return MPI_MARKER if item.get_closest_marker(MPI_MARKER) else MARKER
 
 
 def _merged(item: pytest.Item) -> dict[str, Any]:
@@ -85,10 +82,10 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) ->
     return spec
 
 
-def _memory(given: bool | Mapping[str, Any], nodeid: str) -> Mapping[str, Any] | None:
-    if isinstance(given, Mapping):
-        return parse_limits(given, f"{nodeid}: memory")
-    return {} if given else None
+def _memory(limits: bool | Mapping[str, Any], nodeid: str) -> Mapping[str, Any] | None:
+    if isinstance(limits, Mapping):
+        return parse_limits(limits, f"{nodeid}: memory")
+    return {} if limits else None
 
 
 def _check(keywords: Mapping[str, Any], nodeid: str, marker: str, *, ranks: bool = False) -> None:
@@ -135,7 +132,7 @@ def _is_positive(value: Any) -> bool:
 
 
 def _is_scale(value: Any) -> bool:
-    """What a slope can be fitted over."""
+    """Ask for sizes that a slope can be fitted over."""
     if not isinstance(value, list | tuple) or not all(map(_is_positive, value)):
         return False
     return 1 < len(value) == len(set(value))

@@ -71,7 +71,7 @@ NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What the user asked for, checked."""
+    """The wishes of the user, checked."""
 
     against: str | None
     head: str | None  # the revision to measure; None: the working tree
@@ -95,7 +95,7 @@ class Settings:
 
 @dataclass(frozen=True, slots=True)
 class MpiWishes:
-    """What the ini file says of launching ranks."""
+    """The settings of the ini file on launching ranks."""
 
     launcher: str | None = None
     hostfile: str | None = None
@@ -202,7 +202,7 @@ def add_options(parser: pytest.Parser) -> None:
 
 
 def read_settings(config: pytest.Config) -> Settings:
-    """Command line first, then ini; the first thing wrong is raised as one sentence."""
+    """Read the command line first, then ini; the first thing wrong is raised as one sentence."""
     against = _against(config)
     threshold = _text(config, "threshold")
     budget = _seconds(config.getoption("rlperf_budget"))
@@ -238,16 +238,16 @@ def read_mpi_wishes(config: pytest.Config) -> MpiWishes:
 
 
 def _limits(config: pytest.Config) -> Limits:
-    given: dict[str, Any] = {}
+    limits: dict[str, Any] = {}
     for name, (field, _, _) in MEMORY.items():
         text = _text(config, name)
         if text is not None:
-            given[field] = parse_limit(field, text, f"--rlperf-{name.replace('_', '-')}")
-    return Limits(**given)
+            limits[field] = parse_limit(field, text, f"--rlperf-{name.replace('_', '-')}")
+    return Limits(**limits)
 
 
 def refuse_lone_options(config: pytest.Config) -> None:
-    """A gate that was asked for and is not run would be green for ever."""
+    """Refuse options without `--rlperf`: a gate that is not run would be green for ever."""
     for name in LONE:
         if config.getoption(f"rlperf_{name}") not in (None, False):
             option = f"--rlperf-{name.replace('_', '-')}"
@@ -255,36 +255,36 @@ def refuse_lone_options(config: pytest.Config) -> None:
 
 
 def _text(config: pytest.Config, name: str) -> str | None:
-    given: str | None = config.getoption(f"rlperf_{name}")
-    return given if given is not None else (config.getini(f"rlperf_{name}") or None)
+    option: str | None = config.getoption(f"rlperf_{name}")
+    return option if option is not None else (config.getini(f"rlperf_{name}") or None)
 
 
 def _flag(config: pytest.Config, name: str) -> bool:
-    given: bool | None = config.getoption(f"rlperf_{name}")
-    return bool(config.getini(f"rlperf_{name}") if given is None else given)
+    option: bool | None = config.getoption(f"rlperf_{name}")
+    return bool(config.getini(f"rlperf_{name}") if option is None else option)
 
 
-def _seconds(given: str | None) -> float | None:
-    return None if given is None else parse_seconds(given, "--rlperf-budget")
+def _seconds(text: str | None) -> float | None:
+    return None if text is None else parse_seconds(text, "--rlperf-budget")
 
 
 def _against(config: pytest.Config) -> str | None:
-    """What stands on the command line comes before a revision in the ini file."""
-    given = [name for name in PARTNERS if config.getoption(f"rlperf_{name}") not in (None, False)]
-    for pair in combinations(given, 2):
+    """Put any partner on the command line before a revision in the ini file."""
+    partners = [n for n in PARTNERS if config.getoption(f"rlperf_{n}") not in (None, False)]
+    for pair in combinations(partners, 2):
         if pair != ("save", "baseline"):  # which is one name given twice, or refused later
             first, second = pair
             raise UsageError(
                 f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
             )
-    return None if given and given != ["against"] else _text(config, "against")
+    return None if partners and partners != ["against"] else _text(config, "against")
 
 
 def _head(config: pytest.Config, against: str | None) -> str | None:
-    given: str | None = config.getoption("rlperf_head")
-    if given is not None and against is None:
-        raise UsageError(f"--rlperf-head={given} needs --rlperf-against to compare it with.")
-    return given
+    revision: str | None = config.getoption("rlperf_head")
+    if revision is not None and against is None:
+        raise UsageError(f"--rlperf-head={revision} needs --rlperf-against to compare it with.")
+    return revision
 
 
 def _reached(config: pytest.Config, against: str | None) -> bool:
@@ -306,33 +306,32 @@ def _profile(config: pytest.Config, against: str | None) -> ProfileWish:
 
 
 def _save_name(config: pytest.Config) -> str | None:
-    """It may be left out, and then a path that follows looks like one."""
-    given: str | None = config.getoption("rlperf_save")
+    """Read the name; it may be left out, and then a path that follows looks like one."""
+    name: str | None = config.getoption("rlperf_save")
     words = [str(word) for word in config.invocation_params.args]
-    if given is None or ("--rlperf-save", given) not in pairwise(words):
-        return _baseline_name(given, "--rlperf-save")
-    if (config.invocation_params.dir / given.partition("::")[0]).exists():
+    path = config.invocation_params.dir / (name or "").partition("::")[0]
+    if name is not None and ("--rlperf-save", name) in pairwise(words) and path.exists():
         raise UsageError(
-            f"--rlperf-save took {given!r} for its NAME; put it last, or write "
+            f"--rlperf-save took {name!r} for its NAME; put it last, or write "
             f"--rlperf-save={DEFAULT_NAME}."
         )
-    return _baseline_name(given, "--rlperf-save")
+    return _baseline_name(name, "--rlperf-save")
 
 
-def _baseline_name(given: str | None, option: str) -> str | None:
-    """It becomes the name of a folder."""
-    if given is not None and not NAME.fullmatch(given):
+def _baseline_name(name: str | None, option: str) -> str | None:
+    """Refuse what cannot become the name of a folder."""
+    if name is not None and not NAME.fullmatch(name):
         raise UsageError(
-            f"{option}={given} is no name for a baseline; use letters, digits, dots, dashes and "
+            f"{option}={name} is no name for a baseline; use letters, digits, dots, dashes and "
             "underscores."
         )
-    return given
+    return name
 
 
 def _baselines_folder(config: pytest.Config) -> Path:
-    given: str | None = config.getoption("rlperf_baselines")
-    if given is not None:
-        return config.invocation_params.dir / given
+    folder: str | None = config.getoption("rlperf_baselines")
+    if folder is not None:
+        return config.invocation_params.dir / folder
     return config.rootpath / (config.getini("rlperf_baselines") or BASELINES)
 
 

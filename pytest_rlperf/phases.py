@@ -13,7 +13,7 @@ from pytest_rlperf.errors import FixtureError
 
 
 class End(NamedTuple):
-    """Of a phase: one of two."""
+    """One of the two ends of a phase."""
 
     name: str
     begins: bool
@@ -26,7 +26,7 @@ _known: dict[str, "Phase"] = {}
 
 
 class Phase:
-    """To be entered as often as needed; one object serves all phases of its name."""
+    """A named part, entered as often as needed; one object serves all phases of its name."""
 
     __slots__ = ("_begin", "_end")
 

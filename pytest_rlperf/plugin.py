@@ -1,10 +1,12 @@
-"""Entry point for pytest: registers options and the fixture. Light: no measuring code is imported
-unless `--rlperf` asks for it.
+"""Entry point for pytest: registers options, the fixtures and the hook that this plugin offers.
+
+Light: no measuring code is imported unless `--rlperf` asks for it.
 """
+
+from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_rlperf import hookspecs
 from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import (
@@ -20,6 +22,9 @@ from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
 from pytest_rlperf.fixtures import rlperf_size as rlperf_size
 from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
 
+if TYPE_CHECKING:
+    from pytest_rlperf.worker.clock import Clock
+
 MARKER_HELP = (
     "rlperf(category, steps, threshold, kpi, threads, waits, warmup, iterations, memory, "
     "imports, first_call, sizes, metadata): "
@@ -32,8 +37,21 @@ MPI_MARKER_HELP = (
 )
 
 
+class HookSpecs:
+    """Hooks that this plugin offers to conftests and other plugins."""
+
+    @staticmethod
+    @pytest.hookspec(firstresult=True)
+    def pytest_rlperf_clock(config: pytest.Config) -> "Clock | None":
+        """Return the clock that times slices, to test a gate or to use a better source of time.
+
+        One with `compute(ns)` and `sleep(ns)` lets its own time pass where `--rlperf-prove` makes
+        slices slower.
+        """
+
+
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    pluginmanager.add_hookspecs(hookspecs)
+    pluginmanager.add_hookspecs(HookSpecs)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -62,7 +80,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def _session(config: pytest.Config, settings: Settings) -> object:
-    """The plugin object that measures."""
+    """Make the plugin object that measures."""
     if settings.prove:
         from pytest_rlperf.prove.session import ProofSession
 

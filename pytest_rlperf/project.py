@@ -1,4 +1,8 @@
-"""Regressions that a project accepts: of which tests, until when, and why."""
+"""`[tool.rlperf]` of pyproject.toml → one frozen `Project`, or one sentence on what is wrong.
+
+Its tables are the KPIs of a project, and the regressions it accepts: of which tests, until when,
+and why.
+"""
 
 import datetime
 import difflib
@@ -14,10 +18,14 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, Metric
 from pytest_rlperf.model.quantity import parse_fraction
 
+FILE = "pyproject.toml"
+KPI_KEYS = ("metric", "target", "alert", "direction", "unit")
+ACCEPTED_KEYS = ("until", "reason", "allowed")
+
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """One entry of `[tool.rlperf.accepted]`."""
+    """A regression that is accepted: one entry of `[tool.rlperf.accepted]`."""
 
     pattern: str  # a node id, in which * stands for anything
     until: datetime.date  # the last day it holds
@@ -25,22 +33,14 @@ class Exemption:
     allowed: float | None = None  # largest slowdown that is accepted, a fraction; None: any
 
     def matches(self, nodeid: str) -> bool:
-        """Not by fnmatch: the brackets of a parametrized id are no set of characters."""
+        """Match without fnmatch: the brackets of a parametrized id are no set of characters."""
         parts = (re.escape(part) for part in self.pattern.split("*"))
         return re.fullmatch(".*".join(parts), nodeid, re.DOTALL) is not None
 
 
-# `[tool.rlperf]` of pyproject.toml → one frozen `Project`, or one sentence on what is wrong.
-
-
-FILE = "pyproject.toml"
-KPI_KEYS = ("metric", "target", "alert", "direction", "unit")
-ACCEPTED_KEYS = ("until", "reason", "allowed")
-
-
 @dataclass(frozen=True, slots=True)
 class Project:
-    """What the project says for all its tests."""
+    """The rules that a project sets for all its tests."""
 
     kpis: Mapping[str, Kpi]  # by name: the built-in ones, and the project's own
     expected: frozenset[str] = frozenset()  # KPIs in its tables: a test should claim each
@@ -48,18 +48,18 @@ class Project:
 
 
 def read_project(root: Path) -> Project:
-    """The tables beside pytest's root folder; without any, the built-in KPIs alone."""
+    """Read the tables beside pytest's root folder; without any, the built-in KPIs alone."""
     tool = _table(_load(root / FILE).get("tool", {}), "tool")
     rlperf = _table(tool.get("rlperf", {}), "tool.rlperf")
     _refuse_unknown(rlperf, ("kpi", "accepted"), "[tool.rlperf]")
     kpis = _table(rlperf.get("kpi", {}), "tool.rlperf.kpi")
     accepted = _table(rlperf.get("accepted", {}), "tool.rlperf.accepted")
     built_in = {kpi.name: kpi for kpi in BUILT_IN}
-    own = {name: _kpi(name, given, built_in.get(name)) for name, given in kpis.items()}
+    own = {name: _kpi(name, entry, built_in.get(name)) for name, entry in kpis.items()}
     return Project(
         kpis=built_in | own,
         expected=frozenset(own),
-        accepted=tuple(_accepted(pattern, given) for pattern, given in accepted.items()),
+        accepted=tuple(_exemption(pattern, entry) for pattern, entry in accepted.items()),
     )
 
 
@@ -78,8 +78,8 @@ def _table(value: object, name: str) -> Mapping[str, Any]:
     return value
 
 
-def _refuse_unknown(given: Iterable[str], known: Collection[str], where: str) -> None:
-    for key in given:
+def _refuse_unknown(keys: Iterable[str], known: Collection[str], where: str) -> None:
+    for key in keys:
         if key not in known:
             raise UsageError(f"{FILE}, {where}: unknown key {key!r}; {_hint(key, known)}")
 
@@ -92,10 +92,10 @@ def _hint(name: str, known: Collection[str]) -> str:
 # -- KPIs ---------------------------------------------------------------------------------------
 
 
-def _kpi(name: str, given: object, built_in: Kpi | None) -> Kpi:
-    """Keys that are left out of the table of a built-in KPI stay as they are."""
+def _kpi(name: str, entry: object, built_in: Kpi | None) -> Kpi:
+    """Read a KPI; keys that are left out of the table of a built-in one stay as they are."""
     where = f"[tool.rlperf.kpi.{name}]"
-    table = _table(given, f"tool.rlperf.kpi.{name}")
+    table = _table(entry, f"tool.rlperf.kpi.{name}")
     _refuse_unknown(table, KPI_KEYS, where)
     if ":" in name:
         raise UsageError(f"{FILE}, {where}: a KPI's name holds no colon; choose another.")
@@ -141,7 +141,7 @@ def _limit(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str)
 
 
 def _unit(table: Mapping[str, Any], metric: Metric, built_in: Kpi | None, where: str) -> str:
-    """A metric that has only one needs none."""
+    """Read the unit; a metric that has only one needs none."""
     units = list(UNITS[metric])
     if "unit" not in table and len(units) == 1:
         return units[0]
@@ -157,7 +157,7 @@ def _check_direction(value: object, metric: Metric, where: str) -> None:
 
 
 def check_claims(claims: Mapping[str, Collection[str]], kpis: Mapping[str, Kpi]) -> None:
-    """What tests say in `kpi=`, by node id, against the KPIs there are."""
+    """Check what tests say in `kpi=`, by node id, against the KPIs there are."""
     partners: dict[str, str] = {}
     for nodeid, claimed in claims.items():
         for claim in claimed:
@@ -182,19 +182,19 @@ def check_claims(claims: Mapping[str, Collection[str]], kpis: Mapping[str, Kpi])
 # -- accepted regressions -----------------------------------------------------------------------
 
 
-def _accepted(pattern: str, given: object) -> Exemption:
+def _exemption(pattern: str, entry: object) -> Exemption:
     where = f"[tool.rlperf.accepted], {pattern!r}"
-    if not isinstance(given, dict):
+    if not isinstance(entry, dict):
         raise UsageError(
-            f"{FILE}, {where}: {given!r} is no entry; "
+            f"{FILE}, {where}: {entry!r} is no entry; "
             'write { until = 2030-01-31, reason = "..." } after the equals sign.'
         )
-    _refuse_unknown(given, ACCEPTED_KEYS, where)
-    allowed = given.get("allowed")
+    _refuse_unknown(entry, ACCEPTED_KEYS, where)
+    allowed = entry.get("allowed")
     return Exemption(
         pattern=pattern,
-        until=_date(given.get("until"), where),
-        reason=_reason(given.get("reason"), where),
+        until=_date(entry.get("until"), where),
+        reason=_reason(entry.get("reason"), where),
         allowed=None if allowed is None else parse_fraction(allowed, f"{FILE}, {where}: allowed"),
     )
 

@@ -19,11 +19,13 @@ BROKEN = 500
 
 
 class Unanswered(RlperfError):
-    """The server could not be reached. Never says the address, which may be a secret."""
+    """Raised where the server could not be reached. Never says the address, perhaps a secret."""
 
 
 @dataclass(frozen=True, slots=True)
 class Request:
+    """A request that is sent."""
+
     method: str
     url: str = field(repr=False)  # that of a webhook is a secret
     headers: Mapping[str, str] = field(repr=False)
@@ -32,6 +34,8 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
+    """The answer of a server."""
+
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: bytes
@@ -39,7 +43,7 @@ class Reply:
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often a request is sent, and how long is waited in between."""
+    """The number of tries a request gets, and how long is waited in between."""
 
     tries: int = 5
     timeout_s: float = 10.0
@@ -50,7 +54,7 @@ class Patience:
 
 
 def checked_url(url: str, name: str) -> str:
-    """`url`, or a sentence that says what `name` should hold and not what it holds."""
+    """Return `url`, or say what `name` should hold and not what it holds, perhaps a secret."""
     try:
         parts = urllib.parse.urlsplit(url)
         fits = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -63,7 +67,7 @@ def checked_url(url: str, name: str) -> str:
 
 
 def send(request: Request, patience: Patience) -> Reply:
-    """The server's reply. One that says it is overloaded, or none, is followed by another try."""
+    """Return the server's reply. After one that says it is overloaded, or none, try again."""
     last: Reply | Unanswered = Unanswered("no request was sent")
     for attempt in range(patience.tries):
         last = _once(request, patience.timeout_s)
@@ -79,19 +83,19 @@ def send(request: Request, patience: Patience) -> Reply:
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Whoever the redirection leads to was not meant to get the token."""
+    """Refuses redirections: whoever they lead to was not meant to get the token."""
 
     def redirect_request(self, *_: object) -> None:
         return None
 
 
 def _once(request: Request, timeout_s: float) -> Reply | Unanswered:
-    asked = urllib.request.Request(
+    sent = urllib.request.Request(
         request.url, data=request.body, headers=dict(request.headers), method=request.method
     )
     opener = urllib.request.build_opener(_NoRedirect)
     try:
-        with opener.open(asked, timeout=timeout_s) as reply:
+        with opener.open(sent, timeout=timeout_s) as reply:
             return Reply(reply.status, _lowered(reply.headers), reply.read(REPLY_BYTES))
     except HTTPError as error:
         with error:
@@ -106,7 +110,7 @@ def _lowered(headers: Message) -> dict[str, str]:
 
 
 def _asks_for_patience(reply: Reply) -> bool:
-    """GitHub says 403 or 429 to somebody who asked too often."""
+    """Know an overloaded server, and GitHub's 403 or 429 to somebody who asked too often."""
     limited = "retry-after" in reply.headers or reply.headers.get("x-ratelimit-remaining") == "0"
     return (
         reply.status >= BROKEN
@@ -116,7 +120,7 @@ def _asks_for_patience(reply: Reply) -> bool:
 
 
 def _pause(last: Reply | Unanswered, attempt: int, patience: Patience) -> float:
-    """As long as the server says, else twice as long each time."""
+    """Wait as long as the server says, else twice as long each time."""
     own: float = patience.first_pause_s * 2**attempt
     if isinstance(last, Unanswered):
         return own

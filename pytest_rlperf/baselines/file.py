@@ -22,9 +22,7 @@ from pytest_rlperf.files import (
     write_atomically,
 )
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
-
-Facts = Mapping[str, str | int | None]
-"""Facts of machine and libraries that it was recorded under; older files have fewer."""
+from pytest_rlperf.model.result import Facts
 
 
 @dataclass(frozen=True, slots=True)

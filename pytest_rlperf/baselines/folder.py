@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from pytest_rlperf.baselines.file import Facts, Stored, read_module, write_module
+from pytest_rlperf.baselines.file import Stored, read_module, write_module
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import (
     Shape,
@@ -23,6 +23,7 @@ from pytest_rlperf.files import (
     write_atomically,
 )
 from pytest_rlperf.machine.fingerprint import machine_key
+from pytest_rlperf.model.result import Facts
 from pytest_rlperf.trees.cache import digest
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 

@@ -10,10 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
-from pytest_rlperf.baselines.file import Facts, Session, Stored
+from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.memory import MemoryMetric, Rule
 from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.result import Facts
 from pytest_rlperf.stats.estimate import estimate, paired
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.worker.kernels import NAMES as KERNELS

@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from pytest_rlperf.baselines.file import Accepted, Facts, Session, Stored, StoredMemory
+from pytest_rlperf.baselines.file import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.baselines.folder import (
     Baselines,
     check_writable,
@@ -40,7 +40,7 @@ from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import RunResult, TestResult, Vanished
+from pytest_rlperf.model.result import Facts, Fingerprint, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import DEFAULT_NAME, Settings
 from pytest_rlperf.stats.verdicts import Ended
@@ -51,13 +51,13 @@ from pytest_rlperf.workers.planning import WAITS_SHARE
 # -- from stored tests to levels -----------------------------------------------------------------
 
 
-def facts_of(fingerprint: Mapping[str, object], threads: int) -> Facts:
+def facts_of(fingerprint: Fingerprint, threads: int) -> Facts:
     """Return the facts under which a test with so many threads is measured in this run."""
     return {**comparable(fingerprint, threads), "kernels": EDITION}
 
 
 def levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
 ) -> dict[str, Level | Ended]:
     """Return what each test, and each start it asks for, is held against, if it is stored."""
     return {
@@ -76,7 +76,7 @@ def _with_starts(test: Stored, spec: Spec) -> Iterator[tuple[str, Stored]]:
 
 
 def memory_levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Mapping[str, object]
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
 ) -> dict[str, MemoryLevel | Ended]:
     """Return what the memory of each test is held against, if anything of it is stored."""
     levels = {
@@ -282,7 +282,7 @@ class BaselineRun:
         return f"there is no stored baseline {self._name!r} that fits"
 
     def partner(
-        self, benchmarks: Sequence[Benchmark], fingerprint: Mapping[str, object], scope: Scope
+        self, benchmarks: Sequence[Benchmark], fingerprint: Fingerprint, scope: Scope
     ) -> Partner:
         """Load the baselines and return the partner that the tests are measured beside."""
         s = self._settings

@@ -22,60 +22,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.branch import NAME
 from pytest_rlperf.model.quantity import parse_seconds
 
-# -- keeping what was measured ------------------------------------------------------------------
-
-USER = "x-access-token"
-RESULT = "report.json"
-REMOTE = "origin"
-
-
-def credentials(environ: Mapping[str, str]) -> dict[str, str]:
-    """Make variables for git, with which GITHUB_TOKEN is sent to GITHUB_SERVER_URL and nobody else;
-    none where either is missing.
-    """
-    token, server = environ.get("GITHUB_TOKEN"), environ.get("GITHUB_SERVER_URL")
-    if not token or not server:
-        return {}
-    number = int(environ.get("GIT_CONFIG_COUNT") or 0)  # others may have set some
-    secret = base64.b64encode(f"{USER}:{token}".encode()).decode()
-    return {
-        "GIT_CONFIG_COUNT": str(number + 1),
-        f"GIT_CONFIG_KEY_{number}": f"http.{server}/.extraheader",
-        f"GIT_CONFIG_VALUE_{number}": f"AUTHORIZATION: basic {secret}",
-    }
-
-
-def keep(root: Path, branch: str, report: Path, environ: MutableMapping[str, str]) -> str:
-    """Send the history first: it brings in what others sent, and the baselines go on top of it."""
-    result = report / RESULT
-    if not result.is_file():
-        return f"{result} is not there: the run ended before it, so there is nothing to keep."
-    environ.update(credentials(environ))
-    appended = _rlperf("history", "append", str(result), f"--branch={branch}", f"--push={REMOTE}")
-    kept = BaselineBranch(root, branch).keep(report / FOLDER, REMOTE)
-    _add_to_summary(_rlperf("trend", f"--branch={branch}", "--markdown"), environ)
-    files = "1 file" if kept == 1 else f"{kept} files"
-    return f"{appended}\nkept {files} of baselines on the branch {branch}."
-
-
-def _rlperf(*words: str) -> str:
-    """Return the output of a command, which prints itself what went wrong."""
-    command = [sys.executable, "-m", "pytest_rlperf.cli", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
-    if done.returncode:
-        raise UsageError(f"`rlperf {words[0]}` did not work; what it says stands above.")
-    return done.stdout.rstrip("\n")
-
-
-def _add_to_summary(text: str, environ: MutableMapping[str, str]) -> None:
-    """Add it as well as can be: the trend can be asked for at any time."""
-    name = environ.get("GITHUB_STEP_SUMMARY")
-    if name and os.access(name, os.W_OK):
-        with open(name, "a", encoding="utf-8") as file:
-            file.write(f"\n{text}\n")
-
-
-# -- running pytest -----------------------------------------------------------------------------
+REPORT = "rlperf-report"
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,29 +30,57 @@ class ActionInputs:
     """The inputs of the action, checked."""
 
     report: Path
+    branch: str  # that keeps data
     against: str | None
     budget_s: float | None
     arguments: tuple[str, ...]
-    branch: str = NAME  # that keeps data
 
     @classmethod
-    def of(
-        cls,
-        report: Path,
-        against: str | None,
-        budget: str | None,
-        arguments: str,
-        branch: str | None,
-    ) -> Self:
+    def of(cls, options: Namespace) -> Self:
+        """Take an empty value for the default: that is what an action hands on of an input."""
         try:
-            words = tuple(shlex.split(arguments))
+            arguments = tuple(shlex.split(options.arguments or ""))
         except ValueError as error:
             raise UsageError(
-                f"--arguments is {arguments!r}, which no shell could split ({error}); close its "
-                "quotes."
+                f"--arguments is {options.arguments!r}, which no shell could split ({error}); "
+                "close its quotes."
             ) from None
-        seconds = parse_seconds(budget, "--budget") if budget else None
-        return cls(report, against or None, seconds, words, branch or NAME)
+        return cls(
+            report=Path(options.report or REPORT),
+            branch=options.branch or NAME,
+            against=options.against or None,
+            budget_s=parse_seconds(options.budget, "--budget") if options.budget else None,
+            arguments=arguments,
+        )
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    tasks = parser.add_subparsers(title="tasks", required=True, metavar="TASK")
+    for name, text, task in (
+        ("compare", "measure a pull request against its merge base", compare),
+        ("record", "measure a commit of the main branch, and renew its baselines", record),
+        ("keep", "send what was recorded to the data branch", keep),
+    ):
+        added = tasks.add_parser(name, help=text, description=text)
+        added.set_defaults(task=task, against=None, budget=None, arguments=None)
+        added.add_argument("--report", metavar="DIR", help=f"of the report (default {REPORT})")
+        added.add_argument("--branch", metavar="NAME", help=f"that keeps data (default {NAME})")
+        if task is not keep:
+            added.add_argument(
+                "--against", metavar="REF", help="to compare with (default: merge base)"
+            )
+            added.add_argument("--budget", metavar="SECONDS", help="for the whole run")
+            added.add_argument(
+                "--arguments", metavar="TEXT", help="for pytest, split as a shell does"
+            )
+
+
+def run(arguments: Namespace) -> int:
+    task: Callable[[ActionInputs, MutableMapping[str, str]], int] = arguments.task
+    return task(ActionInputs.of(arguments), os.environ)
+
+
+# -- running pytest -----------------------------------------------------------------------------
 
 
 def compare(inputs: ActionInputs, environ: Mapping[str, str]) -> int:
@@ -120,7 +95,7 @@ def compare(inputs: ActionInputs, environ: Mapping[str, str]) -> int:
     return run_pytest(pytest_words(inputs, f"--rlperf-against={against}"))
 
 
-def record(inputs: ActionInputs) -> int:
+def record(inputs: ActionInputs, _: Mapping[str, str]) -> int:
     """Return pytest's exit code. The baselines of the data branch are laid beside the report, and
     renewed there unless something regressed.
     """
@@ -152,60 +127,56 @@ def run_pytest(words: list[str]) -> int:
     return subprocess.run([sys.executable, "-m", "pytest", *words]).returncode
 
 
-# -- the command --------------------------------------------------------------------------------
+# -- keeping what was measured ------------------------------------------------------------------
 
-REPORT = "rlperf-report"
-
-
-def add_arguments(parser: ArgumentParser) -> None:
-    """Take an empty value for the default: that is what an action hands on of an input."""
-    tasks = parser.add_subparsers(title="tasks", required=True, metavar="TASK")
-    for name, text, task in (
-        ("compare", "measure a pull request against its merge base", _compare),
-        ("record", "measure a commit of the main branch, and renew its baselines", _record),
-        ("keep", "send what was recorded to the data branch", _keep),
-    ):
-        added = tasks.add_parser(name, help=text, description=text)
-        added.set_defaults(task=task)
-        added.add_argument("--report", metavar="DIR", help=f"of the report (default {REPORT})")
-        added.add_argument("--branch", metavar="NAME", help=f"that keeps data (default {NAME})")
-        if task is not _keep:
-            _add_run_arguments(added)
+USER = "x-access-token"
+RESULT = "report.json"
+REMOTE = "origin"
 
 
-def _add_run_arguments(parser: ArgumentParser) -> None:
-    parser.add_argument("--against", metavar="REF", help="to compare with (default: merge base)")
-    parser.add_argument("--budget", metavar="SECONDS", help="for the whole run")
-    parser.add_argument("--arguments", metavar="TEXT", help="for pytest, split as a shell does")
+def credentials(environ: Mapping[str, str]) -> dict[str, str]:
+    """Make variables for git, with which GITHUB_TOKEN is sent to GITHUB_SERVER_URL and nobody else;
+    none where either is missing.
+    """
+    token, server = environ.get("GITHUB_TOKEN"), environ.get("GITHUB_SERVER_URL")
+    if not token or not server:
+        return {}
+    number = int(environ.get("GIT_CONFIG_COUNT") or 0)  # others may have set some
+    secret = base64.b64encode(f"{USER}:{token}".encode()).decode()
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": f"http.{server}/.extraheader",
+        f"GIT_CONFIG_VALUE_{number}": f"AUTHORIZATION: basic {secret}",
+    }
 
 
-def run(arguments: Namespace) -> int:
-    task: Callable[[Namespace], int] = arguments.task
-    return task(arguments)
-
-
-def _compare(arguments: Namespace) -> int:
-    return compare(_inputs(arguments), os.environ)
-
-
-def _record(arguments: Namespace) -> int:
-    return record(_inputs(arguments))
-
-
-def _keep(arguments: Namespace) -> int:
-    print(keep(Path.cwd(), arguments.branch or NAME, _report(arguments), os.environ))
+def keep(inputs: ActionInputs, environ: MutableMapping[str, str]) -> int:
+    """Send the history first: it brings in what others sent, and the baselines go on top of it."""
+    result, branch = inputs.report / RESULT, inputs.branch
+    if not result.is_file():
+        print(f"{result} is not there: the run ended before it, so there is nothing to keep.")
+        return 0
+    environ.update(credentials(environ))
+    appended = _rlperf("history", "append", str(result), f"--branch={branch}", f"--push={REMOTE}")
+    kept = BaselineBranch(Path.cwd(), branch).keep(inputs.report / FOLDER, REMOTE)
+    _add_to_summary(_rlperf("trend", f"--branch={branch}", "--markdown"), environ)
+    files = "1 file" if kept == 1 else f"{kept} files"
+    print(f"{appended}\nkept {files} of baselines on the branch {branch}.")
     return 0
 
 
-def _inputs(arguments: Namespace) -> ActionInputs:
-    return ActionInputs.of(
-        _report(arguments),
-        arguments.against,
-        arguments.budget,
-        arguments.arguments or "",
-        arguments.branch,
-    )
+def _rlperf(*words: str) -> str:
+    """Return the output of a command, which prints itself what went wrong."""
+    command = [sys.executable, "-m", "pytest_rlperf.cli", *words]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    if done.returncode:
+        raise UsageError(f"`rlperf {words[0]}` did not work; what it says stands above.")
+    return done.stdout.rstrip("\n")
 
 
-def _report(arguments: Namespace) -> Path:
-    return Path(arguments.report or REPORT)
+def _add_to_summary(text: str, environ: MutableMapping[str, str]) -> None:
+    """Add it as well as can be: the trend can be asked for at any time."""
+    name = environ.get("GITHUB_STEP_SUMMARY")
+    if name and os.access(name, os.W_OK):
+        with open(name, "a", encoding="utf-8") as file:
+            file.write(f"\n{text}\n")

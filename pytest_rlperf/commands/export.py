@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import write_atomically
+from pytest_rlperf.files import write_for_user
 from pytest_rlperf.report.result_file import read_result
 
 VERSION = "5.3.1"
@@ -160,14 +159,5 @@ def run(arguments: Namespace) -> int:
     if arguments.output is None:
         sys.stdout.write(text)
     else:
-        _write(arguments.output, text)
+        write_for_user(arguments.output, text)
     return 0
-
-
-def _write(path: Path, text: str) -> None:
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror}); name another file."
-        ) from None

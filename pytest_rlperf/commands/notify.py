@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -36,14 +36,13 @@ class Regression(NamedTuple):
 
 def regressions(result: Result) -> list[Regression]:
     """List them, worst first; time and throughput of a test are one verdict, told once."""
-    return sorted(_regressed(result), key=lambda regression: -(regression.change or 0.0))
-
-
-def _regressed(result: Result) -> Iterator[Regression]:
-    for test in result["tests"]:
-        for metric in test["metrics"]:
-            if metric["outcome"] == Outcome.REGRESSED and metric["name"] != "throughput":
-                yield Regression(test["nodeid"], metric["name"], metric["change"])
+    regressed = [
+        Regression(test["nodeid"], metric["name"], metric["change"])
+        for test in result["tests"]
+        for metric in test["metrics"]
+        if metric["outcome"] == Outcome.REGRESSED and metric["name"] != "throughput"
+    ]
+    return sorted(regressed, key=lambda regression: -(regression.change or 0.0))
 
 
 def render_chat(result: Result, link: str | None) -> str:

@@ -37,7 +37,8 @@ def pushed_commits(root: Path, environ: Mapping[str, str], stdin: TextIO) -> lis
     measuring.
     """
     if sha := environ.get("PRE_COMMIT_TO_REF"):
-        return [Pushed(_name(environ.get("PRE_COMMIT_LOCAL_BRANCH") or "HEAD"), sha)]
+        name = environ.get("PRE_COMMIT_LOCAL_BRANCH") or "HEAD"
+        return [Pushed(name.removeprefix(BRANCH), sha)]
     if stdin.isatty():  # called by hand
         return [Pushed("HEAD", git(root, "rev-parse", "--verify", "HEAD").strip())]
     return list(dict.fromkeys(_listed(stdin)))
@@ -50,11 +51,7 @@ def _listed(stdin: TextIO) -> Iterator[Pushed]:
         if len(words) == 4:
             name, sha, target, _ = words
             if set(sha) != {"0"} and not target.startswith(TAG):
-                yield Pushed(_name(name), sha)
-
-
-def _name(ref: str) -> str:
-    return ref.removeprefix(BRANCH)
+                yield Pushed(name.removeprefix(BRANCH), sha)
 
 
 # -- what it is compared with -------------------------------------------------------------------

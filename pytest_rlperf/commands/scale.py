@@ -1,14 +1,14 @@
 """`rlperf scale JOB.json...`: what MPI jobs would do on more nodes, modelled from measured ones."""
 
+import json
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import write_atomically
+from pytest_rlperf.files import write_for_user
 from pytest_rlperf.model.quantity import parse_bandwidth, parse_latency, parse_share
 from pytest_rlperf.model.spec import Scaling
-from pytest_rlperf.report.result_file import write_json
 from pytest_rlperf.scale.fit import fit_jobs
 from pytest_rlperf.scale.jobs import (
     Collective,
@@ -90,10 +90,10 @@ def run(arguments: Namespace) -> int:
     print("\n".join([*lines, *render_notes(projections)]))
     if arguments.json is not None:
         data = scale_as_dict(fit, stated, projections, published)
-        _write(arguments.json, lambda path: write_json(path, data))
+        write_for_user(arguments.json, json.dumps(data, indent=1, allow_nan=False) + "\n")
     if arguments.plot is not None:
         picture = draw_scaling(projections, published, _kind(arguments.plot))
-        _write(arguments.plot, lambda path: write_atomically(path, picture))
+        write_for_user(arguments.plot, picture)
     return 0
 
 
@@ -169,9 +169,6 @@ def _published(text: str | None) -> dict[int, float]:
     return efficiencies
 
 
-# -- files --------------------------------------------------------------------------------------
-
-
 def _check_picture(path: Path) -> None:
     """Refuse before anything is fitted: nobody should wait to hear that there is no figure."""
     if _kind(path) not in PICTURES:
@@ -184,12 +181,3 @@ def _check_picture(path: Path) -> None:
 
 def _kind(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
-
-
-def _write(path: Path, write: Callable[[Path], None]) -> None:
-    try:
-        write(path)
-    except OSError as error:
-        raise UsageError(
-            f"{path} cannot be written ({error.strerror}); name another file."
-        ) from None

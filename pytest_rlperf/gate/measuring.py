@@ -5,7 +5,7 @@ what cannot be measured, and publishes the result.
 import datetime
 import os
 import sys
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Sequence, Set
 
 import pytest
 
@@ -25,10 +25,10 @@ from pytest_rlperf.gate.selection import (
 )
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.gate.worker_args import session_mpi_facts
-from pytest_rlperf.machine.fingerprint import fingerprint
+from pytest_rlperf.machine.fingerprint import read_fingerprint
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.markers import spec_of
-from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
@@ -111,9 +111,9 @@ class MeasuringSession:
         """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
         raise NotImplementedError
 
-    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> dict[str, object]:
+    def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> Fingerprint:
         """Return the fingerprint of the machine and the libraries."""
-        facts = fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        facts = read_fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
         ranked = any(map(nprocs_of, items))
         return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
 
@@ -134,7 +134,7 @@ class MeasuringSession:
         self,
         mode: str,
         tests: Sequence[TestResult],
-        facts: Mapping[str, object],
+        facts: Fingerprint,
         seconds: float,
         interrupted: bool,
     ) -> RunResult:

@@ -18,6 +18,7 @@ import pytest
 
 from pytest_rlperf.gate.partners import Kernels, Partner
 from pytest_rlperf.gate.selection import nprocs_of
+from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
 from pytest_rlperf.options import Settings, read_mpi_wishes
 from pytest_rlperf.trees.base_tree import BaseTree, lay_out
@@ -104,7 +105,7 @@ def session_launcher(config: pytest.Config) -> Launcher | str:
     return pick_launcher(find_library(), wishes, executable=sys.executable, env=os.environ)
 
 
-def session_mpi_facts(config: pytest.Config, cores: int) -> dict[str, object]:
+def session_mpi_facts(config: pytest.Config, cores: int) -> Fingerprint:
     """Return what a fingerprint has of MPI; empty where there is none."""
     library, launcher = find_library(), session_launcher(config)
     if isinstance(library, Library) and isinstance(launcher, Launcher):

@@ -93,11 +93,8 @@ def all_series(tests: Iterable[PastTest]) -> list[Series]:
 def _in_order(tests: Iterable[PastTest]) -> list[PastTest]:
     """Order tests by date; what was appended from two clones counts once."""
     once = {(test.nodeid, test.commit, test.created): test for test in tests}
-    return sorted(once.values(), key=lambda test: (_moment(test.date), _moment(test.created)))
-
-
-def _moment(date: str) -> datetime:
-    return datetime.fromisoformat(date)
+    moment = datetime.fromisoformat
+    return sorted(once.values(), key=lambda test: (moment(test.date), moment(test.created)))
 
 
 def _series(entries: Sequence[Entry]) -> Series:

@@ -10,15 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.machine.host import can_fix_addresses
+from pytest_rlperf.model.result import Facts, Fingerprint
 
 LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
 CPUINFO = Path("/proc/cpuinfo")
 
 
-def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, Any]:
+def read_fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> Fingerprint:
+    """Read the facts of this machine; `cores` are those that are measured on, `threads` by test."""
     return {
         "cpu": cpu_model(),
         "cores": os.cpu_count() or 1,
@@ -34,7 +35,7 @@ def fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> dict[str, A
     }
 
 
-def comparable(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+def comparable(fingerprint: Fingerprint, threads: int) -> Facts:
     """Pick the facts that decide whether a stored time may be compared with."""
     libraries = fingerprint["libraries"]
     return {
@@ -80,7 +81,7 @@ def library_versions() -> dict[str, str]:
     return versions
 
 
-def machine_key(facts: Mapping[str, Any]) -> str:
+def machine_key(facts: Facts) -> str:
     """Name the folder of a machine: CPU model, cores and architecture as a slug."""
     words = f"{facts['cpu']} {facts['cores']} cores {facts['architecture']}"
     return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")

@@ -96,7 +96,11 @@ def pin(cores: Sequence[int]) -> None:
     """Keep this process, all its threads and the children it will start on `cores`."""
     if not cores or not hasattr(os, "sched_setaffinity"):
         return
-    for thread in _threads():
+    try:
+        threads = [int(name) for name in os.listdir(PROC_TASKS)]
+    except OSError:
+        threads = [0]  # the calling one
+    for thread in threads:
         with suppress(OSError):  # it ended meanwhile
             os.sched_setaffinity(thread, cores)
 
@@ -104,13 +108,6 @@ def pin(cores: Sequence[int]) -> None:
 def core_of_rank(cores: Sequence[int], rank: int) -> Sequence[int]:
     """Choose the core of a rank, the same on either side; empty where there is no pinning."""
     return [cores[rank % len(cores)]] if cores else ()
-
-
-def _threads() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc/self/task")]
-    except OSError:
-        return [0]  # the calling one
 
 
 def pin_job(cores: Sequence[int], call: Callable[[], object]) -> list[int]:

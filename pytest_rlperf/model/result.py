@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
-from typing import Any
+from typing import TypedDict
 
 from pytest_rlperf.model.block import Block, Drift, PhaseResult
 from pytest_rlperf.model.kpi import KpiResult
@@ -20,6 +20,27 @@ from pytest_rlperf.model.metric import (
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.spec import Scaling, Spec
+
+Facts = Mapping[str, str | int | None]
+"""Facts of machine and libraries under which something was measured; older files have fewer."""
+
+
+class Fingerprint(TypedDict, total=False):
+    """Facts about machine, Python and libraries as a result holds them; older files have fewer."""
+
+    cpu: str
+    cores: int
+    pinned_to: list[int]
+    architecture: str
+    system: str
+    python: str
+    python_build: str
+    implementation: str
+    libraries: dict[str, str]
+    threads: dict[str, int]  # by test
+    addresses: str
+    mpi: dict[str, object]  # of a run with MPI tests
+
 
 OVERSUBSCRIBED = "oversubscribed"
 
@@ -81,7 +102,7 @@ class Trial:
     created: str
     commit: str | None
     dirty: bool
-    facts: Mapping[str, Any]  # of machine, libraries and plugin: what it was measured under
+    facts: Facts  # of machine, libraries and plugin: what it was measured under
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,7 +248,7 @@ class RunResult:
     commit: str | None
     dirty: bool
     created: str
-    fingerprint: Mapping[str, Any]
+    fingerprint: Fingerprint
     tests: tuple[TestResult, ...]
     seconds: float
     interrupted: bool = False

@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
@@ -18,7 +17,7 @@ from pytest_rlperf.gate.partners import Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.model.metric import COMPARED
-from pytest_rlperf.model.result import Goal, Progress, Proof, TestResult, Trial
+from pytest_rlperf.model.result import Facts, Fingerprint, Goal, Progress, Proof, TestResult, Trial
 from pytest_rlperf.prove.rates import append, by_case, by_test, false_alarms, missed
 from pytest_rlperf.prove.report import render_change
 from pytest_rlperf.trees.git import WorkingState
@@ -72,7 +71,7 @@ class VerdictKind:
 
     source_hash: str
     threshold: float
-    facts: Mapping[str, Any]
+    facts: Facts
 
     def holds(self, trial: Trial) -> bool:
         return (trial.source_hash, trial.threshold, trial.facts) == (
@@ -83,7 +82,7 @@ class VerdictKind:
 
 
 def kinds_of(
-    benchmarks: Sequence[Benchmark], partner: Partner, fingerprint: Mapping[str, Any]
+    benchmarks: Sequence[Benchmark], partner: Partner, fingerprint: Fingerprint
 ) -> dict[str, VerdictKind]:
     return {
         b.nodeid: VerdictKind(
@@ -95,7 +94,7 @@ def kinds_of(
     }
 
 
-def _facts(fingerprint: Mapping[str, Any], threads: int) -> dict[str, Any]:
+def _facts(fingerprint: Fingerprint, threads: int) -> Facts:
     return {
         **comparable(fingerprint, threads),
         "pinned": bool(fingerprint["pinned_to"]),

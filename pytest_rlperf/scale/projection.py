@@ -105,21 +105,14 @@ def project(
         on_top = forecast(count, stated, fit.network(workload))
         return ProjectedRow(count, forecast(count, stated), on_top)
 
+    def measured(job: MeasuredJob) -> ProjectedPoint:
+        efficiency = job.steps_of_rank * fit.step_s[workload].value / job.seconds
+        return ProjectedPoint(job.ranks, job.steps, job.seconds, efficiency, parts={})
+
     jobs = [each.job for each in fit.jobs if each.job.workload == workload]
-    measured = _measured(jobs, plan.period, fit.step_s[workload].value)
-    return Projection(workload, plan, measured, tuple(map(row, nodes)), target)
-
-
-def _measured(
-    jobs: Sequence[MeasuredJob], period: float, step_s: float
-) -> tuple[ProjectedPoint, ...]:
-    shown = [job for job in jobs if not job.exchanged or alike(job.period, period)]
-    return tuple(_as_point(job, step_s) for job in sorted(shown, key=lambda job: job.ranks))
-
-
-def _as_point(job: MeasuredJob, step_s: float) -> ProjectedPoint:
-    efficiency = job.steps_of_rank * step_s / job.seconds
-    return ProjectedPoint(job.ranks, job.steps, job.seconds, efficiency, parts={})
+    shown = [job for job in jobs if not job.exchanged or alike(job.period, plan.period)]
+    points = tuple(map(measured, sorted(shown, key=lambda job: job.ranks)))
+    return Projection(workload, plan, points, tuple(map(row, nodes)), target)
 
 
 def alike(one: float, other: float) -> bool:

@@ -116,14 +116,11 @@ def _filled(
 
 def _key(head: Repository, revision: Revision, build: str | None) -> str:
     """Name the slot: a tree that was built fits one environment, and the folder it was built in."""
-    facts = [revision.sha, sys.implementation.cache_tag or "", _abi()]
+    abi = sysconfig.get_config_var("SOABI") or sysconfig.get_platform()
+    facts = [revision.sha, sys.implementation.cache_tag or "", abi]
     if build is not None:
         facts += [build, head.prefix, sys.prefix]
     return f"{revision.sha[:SHORT]}-{slots.digest(*facts)}"
-
-
-def _abi() -> str:
-    return sysconfig.get_config_var("SOABI") or sysconfig.get_platform()
 
 
 def _write_afresh(slot: slots.Slot, checkout: Checkout, prefix: str, build: str | None) -> None:

@@ -10,11 +10,7 @@ from pathlib import Path
 from types import ModuleType
 
 from pytest_rlperf.errors import RevisionError
-
-try:
-    import fcntl
-except ImportError:  # pragma: no cover - Windows
-    fcntl = None  # type: ignore[assignment]
+from pytest_rlperf.files import LOCKS, try_lock
 
 KEPT_TREES = 5
 """For each repository: enough for the branches somebody works on in a week."""
@@ -82,21 +78,15 @@ def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
 
 def prune(cache: Path, keep: int = KEPT_TREES) -> None:
     """Drop the trees longest unused, and those of vanished repositories; never one in use."""
-    for folder in _repository_folders(cache):
+    for owner in cache.glob(f"*/{OWNER}"):
+        folder = owner.parent
         locks = sorted(folder.glob(f"*{LOCK}"), key=_last_use, reverse=True)
-        vanished = not _repository(folder).exists()
+        repository = owner.read_text(encoding="utf-8", errors="surrogateescape")
+        vanished = not os.path.exists(repository)
         for lock in locks[0 if vanished else keep :]:
             _drop(lock)
         if vanished and not list(folder.glob(f"*{LOCK}")):
             shutil.rmtree(folder, ignore_errors=True)
-
-
-def _repository_folders(cache: Path) -> Iterator[Path]:
-    return (owner.parent for owner in cache.glob(f"*/{OWNER}"))
-
-
-def _repository(folder: Path) -> Path:
-    return Path((folder / OWNER).read_text(encoding="utf-8", errors="surrogateescape"))
 
 
 def _last_use(lock: Path) -> float:
@@ -130,15 +120,13 @@ def _try_lock(path: Path, *, touch: bool = True) -> int | None:
     while True:
         handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
         try:
-            if fcntl is not None:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if LOCKS and not try_lock(handle):
+                os.close(handle)
+                return None
             if touch:
                 os.utime(path)
             if os.path.samestat(os.fstat(handle), os.stat(path)):
                 return handle
-        except BlockingIOError:
-            os.close(handle)
-            return None
         except FileNotFoundError:
             pass
         except BaseException:

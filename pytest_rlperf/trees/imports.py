@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES, ModuleSpec
 from importlib.util import spec_from_file_location
 from types import ModuleType
-from typing import Any
 
 from pytest_rlperf.trees.ownership import Trees, find_regular, relative
 
@@ -110,9 +109,10 @@ class TreeFinder:
         names = self._asking.__dict__.setdefault("names", set())
         names.add(fullname)
         try:
-            others = (finder for finder in list(sys.meta_path) if finder is not self)
-            asked = (_find(finder, fullname, path, target) for finder in others)
-            return next((spec for spec in asked if spec is not None), None)
+            others = [finder for finder in sys.meta_path if finder is not self]
+            finds = [finder.find_spec for finder in others if hasattr(finder, "find_spec")]
+            specs = (find_spec(fullname, path, target) for find_spec in finds)
+            return next((spec for spec in specs if spec is not None), None)
         finally:
             names.discard(fullname)
 
@@ -165,13 +165,6 @@ class TreeFinder:
             "has it; if it is compiled, set rlperf_build to the command that builds it in place",
             name=fullname,
         )
-
-
-def _find(
-    finder: Any, fullname: str, path: Sequence[str] | None, target: ModuleType | None
-) -> ModuleSpec | None:
-    find_spec = getattr(finder, "find_spec", None)
-    return None if find_spec is None else find_spec(fullname, path, target)
 
 
 def _rebuilds_head(finder: object, trees: Trees) -> bool:

@@ -108,18 +108,13 @@ class Modules:
                 yield Path(place)
 
 
-def files_below(folder: Path, parts: list[str]) -> Iterator[Path]:
-    """Yield the package in `folder`, and what lies on the way to the module `parts` in it."""
-    yield from _existing(folder / INIT)
+def files_below(folder: Path, parts: list[str]) -> list[Path]:
+    """List the package in `folder`, and what lies on the way to the module `parts` in it."""
+    files = [folder / INIT]
     for part in parts:
-        yield from _existing(folder / f"{part}.py")
+        files += [folder / f"{part}.py", folder / part / INIT]
         folder = folder / part
-        yield from _existing(folder / INIT)
-
-
-def _existing(file: Path) -> Iterator[Path]:
-    if file.is_file():
-        yield file
+    return [file for file in files if file.is_file()]
 
 
 class ImportsUnknown(RlperfError):

@@ -11,12 +11,12 @@ from pytest_rlperf.baselines.run import facts_of, levels_of, to_store, vanished
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.result import Failure, RunResult, TestResult, Vanished
+from pytest_rlperf.model.result import Failure, Fingerprint, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from tests.factories import a_stored, a_test, run_result, side, verdict
 
 NODE = "test_a.py::test_a"
-FINGERPRINT = {
+FINGERPRINT: Fingerprint = {
     "cpu": "Some CPU",
     "cores": 2,
     "architecture": "x86_64",

@@ -25,10 +25,10 @@ import os
 import sys
 
 if "--rlperf-prove" in sys.argv:
-    from pytest_rlperf.prove import cases
+    from pytest_rlperf.prove import rounds
 
     numbers = zip((0.0, 0.1), map(int, os.environ["WANTED"].split()))
-    cases.CASES = tuple(cases.Case(injected, wanted) for injected, wanted in numbers)
+    rounds.CASES = tuple(rounds.Case(injected, wanted) for injected, wanted in numbers)
 """
 LIBRARY = """
 from fakeclock import tick

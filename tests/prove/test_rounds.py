@@ -14,7 +14,7 @@ from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.partners import BaseRevision
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.result import Goal, Progress, Trial
+from pytest_rlperf.model.result import Fingerprint, Goal, Progress, Trial
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.prove import rounds
 from pytest_rlperf.prove.rates import read
@@ -307,7 +307,7 @@ def test_a_round_should_take_what_earlier_ones_of_the_same_change_took():
 # Which verdicts are counted together.
 
 
-FINGERPRINT: dict[str, Any] = {
+FINGERPRINT: Fingerprint = {
     "cpu": "Some CPU",
     "cores": 2,
     "pinned_to": [0, 1],

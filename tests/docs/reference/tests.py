@@ -6,10 +6,11 @@ from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest_rlperf
-from pytest_rlperf import fixtures, hookspecs
+from pytest_rlperf import fixtures
 from pytest_rlperf.fixtures import Rlperf, RlperfMemory, RlperfMpi
 from pytest_rlperf.markers import CHECKS, MARKER, MPI_MARKER
 from pytest_rlperf.model.spec import RankSpec, Spec
+from pytest_rlperf.plugin import HookSpecs
 from tests.docs.reference.texts import code, comments, docstring, prose, signature, table
 
 KINDS = {
@@ -57,7 +58,7 @@ def render_fixtures() -> Iterator[str]:
     phase = pytest_rlperf.phase
     yield f"`pytest_rlperf.phase{signature(phase)}`: {docstring(phase)}\n"
     yield "## Hooks\n"
-    for name, hook in inspect.getmembers(hookspecs, inspect.isfunction):
+    for name, hook in inspect.getmembers(HookSpecs, inspect.isfunction):
         yield f"`{name}{signature(hook)}`: {docstring(hook)}\n"
 
 
