@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_rlperf.model.kpi import Direction, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import Direction, Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.report.text import Rows, aligned
 
@@ -15,7 +15,7 @@ WORDS = {
     Status.MET: "met",
 }
 """Worst first."""
-PER = {Metric.TIME: " a call", Metric.STEP_TIME: " a step", Metric.FIRST_CALL: " at first"}
+PER = {KpiMetric.TIME: " a call", KpiMetric.STEP_TIME: " a step", KpiMetric.FIRST_CALL: " at first"}
 
 
 def render_kpi_table(run: RunResult) -> list[str]:

@@ -16,7 +16,7 @@ from pytest_rlperf.model.block import (
     SideBlock,
     SideDrift,
 )
-from pytest_rlperf.model.kpi import Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import (
     METRICS,
     Evidence,
@@ -353,7 +353,7 @@ def _kpi_result(row: Row) -> KpiResult:
     if row["value"] is not None:
         reading = Reading(row["value"], row["low"], row["high"], row["blocks"])
     return KpiResult(
-        kpi=Kpi(row["name"], Metric(row["metric"]), row["target"], row["alert"], row["unit"]),
+        kpi=Kpi(row["name"], KpiMetric(row["metric"]), row["target"], row["alert"], row["unit"]),
         status=Status(row["status"]),
         reason=row["reason"],
         nodeid=row["nodeid"],

@@ -1,6 +1,6 @@
 """KPIs as a table, as the text of a failing test, and as data."""
 
-from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.report.kpis import (
     kpis_as_dicts,
     render_kpi_alerts,
@@ -79,7 +79,7 @@ def test_a_machine_is_told_by_what_is_known_of_it():
 
 
 def test_a_time_of_a_call_says_so():
-    kpi = Kpi("reset", Metric.TIME, 5, 20, "µs")
+    kpi = Kpi("reset", KpiMetric.TIME, 5, 20, "µs")
     reset = KpiResult(kpi, Status.MET, "within the target", "t", Reading(3.0, 2.9, 3.1, 2))
     (_, _, row) = render_kpi_table(run_result(kpis=(reset,)))
     assert "3 ± 0.1 µs a call (measured twice)" in row
