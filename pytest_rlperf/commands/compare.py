@@ -17,7 +17,7 @@ from pytest_rlperf.report.text import aligned
 from pytest_rlperf.trees.git import SHORT
 
 Result = Mapping[str, Any]
-"""As `store.result_file.read_result` returns it, or a part of it."""
+"""As `report.result_file.read_result` returns it, or a part of it."""
 Key = tuple[str, str, str | None]
 """Node id, metric and unit; None: it is a bare number."""
 

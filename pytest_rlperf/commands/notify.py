@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from pytest_rlperf.errors import RlperfError, UsageError
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import THROUGHPUT, Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_seconds
 from pytest_rlperf.report.github import run_address
 from pytest_rlperf.report.result_file import read_result
@@ -22,7 +22,7 @@ NAME_LETTERS = 300
 """A parameter of a test may hold a novel."""
 
 Result = Mapping[str, Any]
-"""As `store.result_file.read_result` returns it, or a part of it."""
+"""As `report.result_file.read_result` returns it, or a part of it."""
 
 
 class Regression(NamedTuple):
@@ -39,7 +39,7 @@ def regressions(result: Result) -> list[Regression]:
 def _regressed(result: Result) -> Iterator[Regression]:
     for test in result["tests"]:
         for metric in test["metrics"]:
-            if metric["outcome"] == Outcome.REGRESSED and metric["name"] != "throughput":
+            if metric["outcome"] == Outcome.REGRESSED and metric["name"] != THROUGHPUT:
                 yield Regression(test["nodeid"], metric["name"], metric["change"])
 
 

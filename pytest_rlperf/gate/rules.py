@@ -24,19 +24,8 @@ def with_accepted(
 
 
 def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.date) -> TestResult:
-    extras = tuple(
-        replace(extra, verdict=accepted_verdict(extra.verdict, entry, today))
-        for extra in test.extras
-    )
-    verdict = accepted_verdict(test.verdict, entry, today)
-    test = replace(test, verdict=verdict, extras=extras)
-    if test.memory is None:
-        return test
-    metrics = tuple(
-        replace(found, verdict=accepted_verdict(found.verdict, entry, today))
-        for found in test.memory.metrics
-    )
-    return replace(test, memory=replace(test.memory, metrics=metrics))
+    metrics = (replace(m, verdict=accepted_verdict(m.verdict, entry, today)) for m in test.metrics)
+    return replace(test, metrics=tuple(metrics))
 
 
 def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:

@@ -8,8 +8,6 @@ them, sum up to the change of the test.
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from pytest_rlperf.model.block import (
     LEAST_BLOCKS,
@@ -177,16 +175,6 @@ def render_moved(test: TestResult) -> Iterator[str]:
         yield f"  phases: {', '.join(parts)} of the whole call"
 
 
-def phases_as_dicts(test: TestResult) -> list[dict[str, Any]]:
-    return [_as_dict(phase) for phase in test.phases]
-
-
-def _as_dict(phase: PhaseResult) -> dict[str, Any]:
-    found = asdict(phase)
-    adds = found.pop("adds") or {"change": None, "low": None, "high": None}
-    return {**found, **adds}
-
-
 # Slices that get slower as a block goes on, as text and as data.
 
 
@@ -205,24 +193,3 @@ def render_drift(drift: Drift | None) -> str | None:
 def _of_base(base: SideDrift) -> str:
     change = format_percent(base.change.change)
     return f"so they do on the base ({change})" if base.matters else f"not on the base ({change})"
-
-
-def drift_as_dict(drift: Drift | None) -> dict[str, Any] | None:
-    """None: it was not measured, or in too few slices."""
-    if drift is None:
-        return None
-    return {
-        "slices": drift.slices,
-        "head": _side_as_dict(drift.head),
-        "base": None if drift.base is None else _side_as_dict(drift.base),
-    }
-
-
-def _side_as_dict(side: SideDrift) -> dict[str, Any]:
-    found = side.change
-    return {
-        "change": found.change,
-        "low": found.low,
-        "high": found.high,
-        "matters": side.matters,
-    }

@@ -4,15 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_rlperf.model.metric import Direction
+
 WITHOUT = ":without"
 """Ends the claim of the test that does the same work without what an overhead KPI prices."""
-
-
-class Direction(StrEnum):
-    """What is better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
 
 
 class KpiMetric(StrEnum):

@@ -93,4 +93,4 @@ def counting(trials: Sequence[Trial], kinds: Mapping[str, VerdictKind]) -> list[
 
 def is_verdict(test: TestResult) -> bool:
     """Not of a test that failed, or for which there was no time at all."""
-    return test.verdict.outcome in COMPARED and test.verdict.interval is not None
+    return test.headline.outcome in COMPARED and test.headline.interval is not None

@@ -1,7 +1,6 @@
 """The proof of the gate as text and as data."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Figures, Goal, Proof, Rate, Trial
@@ -135,56 +134,3 @@ def _what_next(goals: Sequence[Goal]) -> str:
     if all(goal.done >= goal.wanted for goal in goals):
         return "that is all that was wanted."
     return "run it again to go on."
-
-
-# -- as data ------------------------------------------------------------------------------------
-
-
-def proof_as_dict(proof: Proof) -> dict[str, Any]:
-    """The section of the result; shares and changes are fractions."""
-    return {
-        "cases": [_figures(found) for found in proof.cases],
-        "tests": {n: [_figures(f) for f in found] for n, found in proof.tests.items()},
-        "goals": [
-            {"injected": goal.injected, "done": goal.done, "wanted": goal.wanted}
-            for goal in proof.goals
-        ],
-        "false_alarms": [_trial(trial) for trial in proof.false_alarms],
-        "missed": [_trial(trial) for trial in proof.missed],
-        "uncounted": dict(proof.uncounted),
-        "added": proof.added,
-        "left_out": proof.left_out,
-    }
-
-
-def _figures(found: Figures) -> dict[str, Any]:
-    return {
-        "injected": found.injected,
-        "threshold": found.threshold,
-        "expected": expectation(found.injected, found.threshold).value,
-        "n": found.n,
-        "slower": found.slower.hits,
-        "slower_low": found.slower.low,
-        "slower_high": found.slower.high,
-        "faster": found.faster,
-        "inconclusive": found.inconclusive,
-        "covered": found.covered.hits,
-        "covered_low": found.covered.low,
-        "covered_high": found.covered.high,
-        "mean_change": found.mean_change,
-        "sd_change": found.sd_change,
-        "mean_seconds": found.mean_seconds,
-    }
-
-
-def _trial(trial: Trial) -> dict[str, Any]:
-    return {
-        "nodeid": trial.nodeid,
-        "injected": trial.injected,
-        "outcome": trial.outcome.value,
-        "change": trial.interval.change,
-        "low": trial.interval.low,
-        "high": trial.interval.high,
-        "blocks": trial.blocks,
-        "created": trial.created,
-    }

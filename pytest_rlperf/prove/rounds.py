@@ -81,7 +81,7 @@ class ProofRounds:
             added=self._added,
             left_out=self._left_out,
             file=str(self._file),
-            uncounted={t.nodeid: t.verdict.reason for t in self.results() if _is_uncounted(t)},
+            uncounted={t.nodeid: t.headline.reason for t in self.results() if _is_uncounted(t)},
         )
 
     def _goals(self) -> tuple[Goal, ...]:
@@ -89,7 +89,7 @@ class ProofRounds:
 
     def _benchmarks(self) -> list[Benchmark]:
         """Without those that cannot be judged: they would not do better in the next round."""
-        out = {n for n, test in self._results.items() if test.verdict.outcome not in COMPARED}
+        out = {n for n, test in self._results.items() if test.headline.outcome not in COMPARED}
         return [b for b in self._subject.benchmarks if b.nodeid not in out]
 
     def _fits(self, goal: Goal) -> bool:
@@ -128,7 +128,7 @@ class ProofRounds:
         self._added += len(new)
 
     def _trial(self, goal: Goal, test: TestResult, seconds: float) -> Trial:
-        kind, verdict, state = self._subject.kinds[test.nodeid], test.verdict, self._subject.state
+        kind, verdict, state = self._subject.kinds[test.nodeid], test.headline, self._subject.state
         assert verdict.interval is not None
         return Trial(
             nodeid=test.nodeid,
@@ -161,5 +161,5 @@ def against_itself(stage: Stage, slowdown: float, seed: int) -> Stage:
 
 def _is_uncounted(test: TestResult) -> bool:
     """Failures and skips are reported as such."""
-    compared = test.verdict.outcome in COMPARED
+    compared = test.headline.outcome in COMPARED
     return not compared and test.failure is None and test.skipped is None

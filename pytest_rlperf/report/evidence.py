@@ -108,7 +108,7 @@ def _is_large(test: TestResult) -> bool:
 
 def _is_noisy(test: TestResult) -> bool:
     """A test that is decided needs no advice, however little an early look could have detected."""
-    v = test.verdict
+    v = test.headline
     if v.outcome is not Outcome.INCONCLUSIVE or v.detectable is None or v.threshold is None:
         return False
     return v.detectable > NOISY_TIMES * v.threshold

@@ -2,9 +2,13 @@
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
 from typing import Any
 
+from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.quantity import format_percent
 
@@ -26,8 +30,25 @@ def render_interval(interval: Interval) -> str:
     return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
 
 
-# Tables of plain text.
+# Lines of a terminal, and tables of plain text.
 
+
+class Style(StrEnum):
+    """How much a line should catch the eye."""
+
+    PLAIN = "plain"
+    POOR = "poor"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    text: str
+    style: Style = Style.PLAIN
+
+
+STYLES = {Outcome.REGRESSED: Style.BAD, Status.ALERT: Style.BAD, Status.MISSED: Style.POOR}
+"""All others are plain."""
 
 Rows = list[list[str]]
 """Titles and rows of a table; nothing at all where there is no row."""
@@ -50,6 +71,15 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
         cells = [cell.ljust(width) for cell, width in zip(row[:-1], widths, strict=False)]
         lines.append("  ".join([*cells, row[-1]]).rstrip())
     return lines
+
+
+def table_lines(rows: Sequence[Sequence[str]], outcomes: Iterable[Outcome | Status]) -> list[Line]:
+    """Return the aligned table, each row below the titles in the style of its outcome."""
+    styles = (STYLES.get(outcome, Style.PLAIN) for outcome in outcomes)
+    return [
+        Line(text, style)
+        for text, style in zip(aligned(rows), chain([Style.PLAIN], styles), strict=False)
+    ]
 
 
 # The facts about machine and libraries, as a reader wants them.

@@ -51,7 +51,7 @@ SLOWER = a_test(
 
 def test_a_run_gets_its_kpis_and_its_accepted_regressions():
     run = RULES.applied(run_result(SLOWER))
-    assert [test.verdict.outcome for test in run.tests] == [Outcome.ACCEPTED]
+    assert [test.headline.outcome for test in run.tests] == [Outcome.ACCEPTED]
     assert [result.status for result in run.kpis] == [Status.ALERT]
 
 
@@ -164,7 +164,7 @@ def test_only_the_named_tests_of_a_run_are_accepted():
     found = with_accepted(
         [a_test(PARAMETRIZED, verdict=SLOWER_VERDICT), a_test(verdict=SLOWER_VERDICT)], [ENTRY], DAY
     )
-    assert [test.verdict.outcome for test in found] == [Outcome.ACCEPTED, Outcome.REGRESSED]
+    assert [test.headline.outcome for test in found] == [Outcome.ACCEPTED, Outcome.REGRESSED]
 
 
 def test_an_entry_without_a_test_or_time_is_reported():

@@ -2,34 +2,46 @@
 
 from dataclasses import replace
 
-from pytest_rlperf.model.metric import EXPONENT, ExtraMetric, Interval, Outcome, Severity, Verdict
+from pytest_rlperf.model.metric import (
+    EXPONENT,
+    GrowthCurve,
+    Interval,
+    Metric,
+    Outcome,
+    Severity,
+    Verdict,
+)
+from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.report.github import render_annotations
 from pytest_rlperf.report.headline import render_summary
-from pytest_rlperf.report.metrics import extra_metric, render_extra_table
+from pytest_rlperf.report.metrics import SIZES_AND_STARTS, render_metric_table
+from pytest_rlperf.report.result_file import run_as_dict
 from pytest_rlperf.report.terminal import render_failure
 from tests.factories import a_test, run_result
 
-STEEPER = ExtraMetric(
+STEEPER = Metric(
     name=EXPONENT,
-    unit=None,
     head=(0.97, 0.98, 0.99),
-    verdict=Verdict(Outcome.REGRESSED, "O(1) became O(n)", severity=Severity.HIGH),
+    verdict=Verdict(
+        Outcome.REGRESSED, "O(1) became O(n)", severity=Severity.HIGH, label="sizes 100, 1000"
+    ),
     base=(0.02, 0.02, 0.02),
     value=0.98,
     base_value=0.02,
     amount=Interval(0.96, 0.95, 0.97),
     threshold_abs=0.1,
-    sizes=(100, 1000),
+    curve=GrowthCurve((100, 1000)),
 )
-TEST = a_test(extras=(STEEPER,))
+TEST = a_test(beside=(STEEPER,))
 
 
-def words(lines: list[str]) -> list[str]:
-    return [" ".join(line.split()) for line in lines]
+def table(*tests: TestResult) -> list[str]:
+    lines = render_metric_table(run_result(*tests), SIZES_AND_STARTS)
+    return [" ".join(line.text.split()) for line in lines]
 
 
 def test_an_exponent_has_a_line_that_names_the_laws():
-    assert words(render_extra_table(run_result(TEST))) == [
+    assert table(TEST) == [
         "metric change 95 % interval allowed base → head blocks test",
         "REGRESSED exponent +0.96 [+0.95, +0.97] +0.1 0.02 O(1) → 0.98 O(n) 3 test_a.py::test_a",
     ]
@@ -38,13 +50,13 @@ def test_an_exponent_has_a_line_that_names_the_laws():
 def test_what_was_not_compared_says_why_below_the_table():
     verdict = Verdict(Outcome.NO_BASELINE, "size 100: it failed")
     alone = replace(STEEPER, verdict=verdict, base_value=None, amount=None)
-    table = words(render_extra_table(run_result(a_test(extras=(alone,)))))
-    assert table[1] == "no baseline exponent 0.98 O(n) 3 test_a.py::test_a"
-    assert table[2] == "test_a.py::test_a: exponent no baseline: size 100: it failed"
+    lines = table(a_test(beside=(alone,)))
+    assert lines[1] == "no baseline exponent 0.98 O(n) 3 test_a.py::test_a"
+    assert lines[2] == "test_a.py::test_a: exponent no baseline: size 100: it failed"
 
 
 def test_a_run_without_extras_has_no_table():
-    assert render_extra_table(run_result(a_test())) == []
+    assert table(a_test()) == []
 
 
 def test_it_makes_the_test_regress():
@@ -67,7 +79,7 @@ def test_github_is_told_that_it_is_slower():
 
 
 def test_the_result_has_a_row_for_it():
-    row = extra_metric(STEEPER)
+    _, row = run_as_dict(run_result(TEST), 0)["tests"][0]["metrics"]
     assert (row["name"], row["unit"], row["value"], row["base_value"]) == (
         "exponent", None, 0.98, 0.02,
     )  # fmt: skip

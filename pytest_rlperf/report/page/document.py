@@ -328,7 +328,7 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
         element("ol", cards, id="list"),
         element("p", "No test fits this filter.", id="none", hidden=True),
         element("p", f"Detects: {DETECTS}", class_="aside")
-        if any(test.verdict.detectable is not None for test in tests)
+        if any(test.headline.detectable is not None for test in tests)
         else None,
         id="tests",
     )
@@ -336,7 +336,7 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
 
 def _reach(tests: Sequence[TestResult]) -> float:
     """The strips are for what lies around the allowed; larger changes end at their edge."""
-    allowed = (test.verdict.threshold or 0.0 for test in tests)
+    allowed = (test.headline.threshold or 0.0 for test in tests)
     return max(LEAST_REACH, 3 * max(allowed, default=0.0))
 
 
