@@ -244,7 +244,7 @@ class BaselineRun:
 
     @property
     def label(self) -> str | None:
-        """What was compared with."""
+        """The name of what was compared with; None: nothing was."""
         return f"baseline {self._name!r}" if self._comparable else None
 
     @property

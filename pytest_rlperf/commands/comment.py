@@ -1,4 +1,4 @@
-"""The part of GitHub's API that a comment needs."""
+"""`rlperf comment`: the report of a run as one comment of its pull request."""
 
 import json
 import os
@@ -158,7 +158,7 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
 
 
 def pull_request_number(environ: Mapping[str, str]) -> int | None:
-    """Of a job that pull_request started; None: something else did."""
+    """Return the number of what started this job; None: it was no pull_request."""
     if not environ.get("GITHUB_EVENT_PATH"):
         return None
     number = (_event(environ).get("pull_request") or {}).get("number")
@@ -208,7 +208,7 @@ def _number(path: Path) -> int:
     return int(text)
 
 
-# One comment, however often and by however many jobs at once it is written.
+# -- one comment, however often and by however many jobs at once it is written ------------------
 
 
 def keep_one(github: GitHub, number: int, text: str, author: str, mark: str) -> str:
@@ -238,7 +238,7 @@ def _ours(github: GitHub, number: int, author: str, mark: str) -> list[int]:
     )
 
 
-# The comment of a pull request: the Markdown report, marked so that it is found again.
+# -- the comment of a pull request: the Markdown report, marked so that it is found again -------
 
 
 MOST_BYTES = 60_000

@@ -143,7 +143,7 @@ def _facts(a: Mapping[str, str], b: Mapping[str, str]) -> Iterator[Fact]:
             yield Fact(name, a.get(name), b.get(name))
 
 
-# Two results side by side, as text.
+# -- two results side by side, as text ----------------------------------------------------------
 
 
 NO_VERDICT = (

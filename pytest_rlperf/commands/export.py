@@ -93,7 +93,7 @@ def _benchmark(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, 
 
 
 def _verdict(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
-    """What pytest-benchmark has no place for."""
+    """Return the verdict, for which pytest-benchmark has no place."""
     time = next(metric for metric in test["metrics"] if metric["name"] == "time")
     names = ("outcome", "change", "low", "high", "threshold")
     return {"against": result.get("against"), **{name: time.get(name) for name in names}}

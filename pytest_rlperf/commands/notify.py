@@ -111,7 +111,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(arguments: Namespace) -> int:
-    """What goes wrong is told, and the build goes on."""
+    """Post the message; what goes wrong is told, and the build goes on."""
     try:
         print(_notify(arguments, os.environ))
     except RlperfError as error:

@@ -59,7 +59,7 @@ class Family:
         )
 
     def _times(self, side: Callable[[Track], ByBlock]) -> tuple[float, ...]:
-        """Of a call at each size; nothing where one was not measured."""
+        """Return the time of a call at each size; nothing where one was not measured."""
         times = [list(side(track).values()) for track in self.tracks]
         return tuple(math.exp(statistics.median(each)) for each in times) if all(times) else ()
 

@@ -29,7 +29,7 @@ from pytest_rlperf.report.terminal import render_failure
 
 @dataclass(frozen=True, slots=True)
 class Published:
-    """What is left to be said in the terminal."""
+    """The notices that are left for the terminal, and whether all files are there."""
 
     notices: tuple[str, ...] = ()
     annotations: tuple[str, ...] = ()  # lines that GitHub reads
@@ -78,7 +78,7 @@ def _place(item: pytest.Item) -> Place:
     return Place(item.path, None if line is None else line + 1)
 
 
-# What pytest is told of a run: each test's verdict as the reports of its phases.
+# -- what pytest is told of a run: each test's verdict as the reports of its phases -------------
 
 
 LETTERS = {

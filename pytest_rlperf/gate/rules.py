@@ -1,4 +1,7 @@
-"""Regressions that the project accepts for a while: shown as such, and judged again afterwards."""
+"""What a project rules for its tests: regressions that it accepts for a while, and KPIs.
+
+A regression that is accepted is shown as such, and judged again afterwards.
+"""
 
 import datetime
 import math
@@ -160,7 +163,8 @@ def _values(metric: KpiMetric, test: TestResult) -> Sequence[float]:
     """One a block, above zero: ns, steps/s or bytes."""
     if test.failure is not None or test.skipped is not None:
         raise NotMeasured(f"{test.nodeid} {'failed' if test.failure else 'was skipped'}")
-    times = [block.head.call_ns for block in test.blocks]
+    times = () if test.time is None else test.time.head
+    values: Sequence[float]
     match metric:
         case KpiMetric.TIME | KpiMetric.OVERHEAD:
             values = times

@@ -154,7 +154,7 @@ class GateSession(MeasuringSession):
         )
 
     def _judged(self, run: RunResult) -> RunResult:
-        """With whom it was compared, and what the project rules."""
+        """Return the run with whom it was compared, and with what the project rules."""
         if self._revisions.head is not None:
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
         run = replace(run, tests=without_oversubscribed(run.tests))
@@ -258,7 +258,7 @@ def _attached(
     memory: MemoryCampaign,
     interrupted: bool,
 ) -> list[TestResult]:
-    """All tests in their order, with what is known of time and memory."""
+    """Return the tests in their order, with what is known of time and memory."""
     found = {test.nodeid: test for test in timed}
     for nodeid in memory.tracks:
         found[nodeid] = memory.attached(nodeid, found.get(nodeid), interrupted)

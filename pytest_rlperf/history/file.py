@@ -53,7 +53,7 @@ def line_of(test: PastTest) -> str:
 
 
 def damage_of(test: PastTest) -> str | None:
-    """What would keep its line from being read back; None: nothing."""
+    """Return what would keep its line from being read back; None: nothing."""
     return next(_damages(parse_json(line_of(test))), None)
 
 
@@ -102,7 +102,7 @@ def _metric(found: dict[str, Any]) -> PastMetric:
 
 
 def _damages(found: dict[str, Any]) -> Iterator[str]:
-    """Where it has not the shape of the schema; only the first counts."""
+    """Yield where it has not the shape of the schema; only the first counts."""
     yield from misfits(found, LINE, "")
     yield from (name for name in ("created", "committed") if not _is_date(found[name]))
     for i, metric in enumerate(found["metrics"]):
@@ -129,7 +129,7 @@ def _is_date(text: str | None) -> bool:
         return False
 
 
-# From a result to what the history keeps of it.
+# -- from a result to what the history keeps of it ----------------------------------------------
 
 
 Result = Mapping[str, Any]
@@ -222,12 +222,12 @@ def _machine(fingerprint: Result) -> str:
     return machine_key(known)
 
 
-# The history in a plain file.
+# -- the history in a plain file ----------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """What an append did."""
+    """The lines that an append added, and where."""
 
     added: int
     where: str

@@ -46,7 +46,7 @@ INEXACT = "peaks before the calls included: the kernel's mark cannot be set back
 
 @dataclass(slots=True)
 class MemoryTrack:
-    """What is known of one test so far."""
+    """One test, with what is known of its memory so far."""
 
     track: Track  # how it fails, is skipped, or has trouble on the base
     level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
@@ -161,7 +161,7 @@ class MemoryCampaign:
         track.repeats = stored or repeats_for(max(each["call_s"] for each in facts))
 
     def _name_lines(self, number: int) -> None:
-        """Of tests that have grown, with memray where it is installed."""
+        """Name the lines of tests that have grown, with memray where it is installed."""
         for track in self.tracks.values():
             decisions = track.decisions.values()
             grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)

@@ -128,7 +128,7 @@ def _verdict(sizes: Sizes, excess: Excess, decision: Decision | None) -> Verdict
 
 
 def _relative(amount: Interval | None, sizes: Sizes) -> Interval | None:
-    """What grows from nothing has grown by no share of it."""
+    """Return the change as a share of the base; None: what grows from nothing has no share."""
     base = sizes.base_value
     slope = sizes.metric.rule in (Rule.GROWTH, Rule.RESIDENT_GROWTH)
     if amount is None or slope or base is None or base <= 0:
@@ -144,7 +144,7 @@ def _detectable(decision: Decision, sizes: Sizes) -> float | None:
 
 
 def _severity(relative: Interval | None) -> Severity:
-    """What has no share to go by, such as a leak, is no trifle."""
+    """Return the severity of a regression; one without a share, such as a leak, is no trifle."""
     if relative is None or relative.change > MEDIUM_ABOVE:
         return Severity.MEDIUM
     return Severity.NOTICE

@@ -33,7 +33,9 @@ HIGH_ABOVE = 0.5
 
 
 def slope_weights(sizes: Sequence[float]) -> list[float]:
-    """Of the least-squares slope over the logarithms: it is the weighted sum of the values."""
+    """Return the weights of the least-squares slope over the logarithms of the sizes: the slope is
+    the weighted sum of the values.
+    """
     logs = [math.log(size) for size in sizes]
     centre = statistics.fmean(logs)
     squares = math.fsum((log - centre) ** 2 for log in logs)
@@ -55,7 +57,7 @@ def slopes(values: Mapping[float, Mapping[int, float]]) -> dict[int, float]:
 
 
 def slope_blur(sizes: Sequence[float], blurs: Iterable[float]) -> float:
-    """What the blur of each size's baseline comes to in the slope."""
+    """Return what the blur of each size's baseline comes to in the slope."""
     return math.hypot(*(w * blur for w, blur in zip(slope_weights(sizes), blurs, strict=True)))
 
 

@@ -99,7 +99,7 @@ DOUBT = 0.01
 
 
 def drift_of(blocks: Sequence[Block]) -> Drift | None:
-    """None: there are too few blocks, or slices in them."""
+    """Return the drift of both sides; None: there are too few blocks, or slices in them."""
     long = [block for block in blocks if len(block.head.own_ns) >= LEAST_SLICES]
     if len(long) < LEAST_BLOCKS:
         return None
@@ -113,7 +113,7 @@ def drift_of(blocks: Sequence[Block]) -> Drift | None:
 
 
 def slope(times: Sequence[float]) -> float:
-    """Of the logarithm, a slice."""
+    """Return by how much the logarithm grows from slice to slice."""
     logs = [math.log(time) for time in times]
     apart = (len(logs) + 1) // 2
     pairs = zip(logs, logs[apart:], strict=False)
@@ -132,7 +132,7 @@ def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
     )
 
 
-# The phases of tests as text and as data.
+# -- phases as text -----------------------------------------------------------------------------
 
 
 def render_phase_table(run: RunResult) -> list[str]:
@@ -167,7 +167,7 @@ def _between(base: float | None, head: float, shown: Callable[[float], str]) -> 
 
 
 def render_moved(test: TestResult) -> Iterator[str]:
-    """For a failure: the phases that made the test slower or faster, most first."""
+    """Yield the phases that made a failing test slower or faster, most first."""
     moved = [(p.adds, p.name) for p in test.phases if p.moved and p.adds is not None]
     moved.sort(key=lambda each: -abs(each[0].change))
     if moved:
@@ -175,7 +175,7 @@ def render_moved(test: TestResult) -> Iterator[str]:
         yield f"  phases: {', '.join(parts)} of the whole call"
 
 
-# Slices that get slower as a block goes on, as text and as data.
+# -- drift as text ------------------------------------------------------------------------------
 
 
 def render_drift(drift: Drift | None) -> str | None:

@@ -106,7 +106,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class KpiResult:
-    """What one test says of one KPI."""
+    """One KPI as one test measured it, and what came of it."""
 
     kpi: Kpi
     status: Status

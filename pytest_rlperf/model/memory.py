@@ -23,7 +23,7 @@ class Pass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a process is to do with the measured function."""
+    """An order to a process: how to look at the measured function, and how often to call it."""
 
     look: Pass
     repeats: int  # calls of it
@@ -60,7 +60,7 @@ class Limits:
     growth_rss: float = 8.0 * KIB  # bytes a repeat, of what the kernel counts in pages
 
     def changed(self, given: Mapping[str, Any]) -> Self:
-        """With other values for the fields that are `given`."""
+        """Return the limits with other values for the fields that are `given`."""
         return replace(self, **given)
 
     def of(self, rule: Rule) -> Excess:
@@ -120,7 +120,7 @@ class MemoryResult:
     trouble: Verdict | None = None  # why nothing was measured
 
 
-# Limits of memory as people write them: `"20%,1MiB"`, or `"1KiB"` for what grows.
+# -- limits as people write them: `"20%,1MiB"`, or `"1KiB"` for what grows ----------------------
 
 
 EXCESSES = ("resident", "traced")
@@ -143,7 +143,7 @@ def parse_limit(key: str, value: str | float, name: str) -> Excess | float:
 
 
 def parse_limits(given: Mapping[str, Any], name: str) -> dict[str, Excess | float]:
-    """Of a mapping in a marker."""
+    """Return the limits that a mapping in a marker sets, by field."""
     for key in given:
         if key not in KEYS:
             known = ", ".join(KEYS)

@@ -1,4 +1,8 @@
-"""How a test's time goes with the size of its MPI job."""
+"""The result of a run: plain data, the same for every reporter.
+
+It holds the tests with their metrics, what MPI jobs make of more ranks, the proof of the gate where
+that was measured, and the numbers that a run ends with.
+"""
 
 import math
 from collections.abc import Mapping
@@ -66,7 +70,7 @@ class ScalingTable:
     rows: tuple[ScalingRow, ...]  # smallest first
 
 
-# The gate itself, measured: verdicts on changes that are known, and what they come to.
+# -- the gate itself, measured: verdicts on changes that are known ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the verdicts on one change at one threshold come to."""
+    """The rates that the verdicts on one change at one threshold come to."""
 
     injected: float
     threshold: float
@@ -135,7 +139,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """All verdicts that count, those of earlier runs included."""
+    """The verdicts that count, those of earlier runs included, and what they come to."""
 
     cases: tuple[Figures, ...]
     tests: Mapping[str, tuple[Figures, ...]]  # the same, test by test
@@ -152,7 +156,7 @@ class Proof:
         return sum(figures.n for figures in self.cases)
 
 
-# The result of a run: plain data, the same for every reporter.
+# -- tests and runs -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -269,10 +273,12 @@ class RunResult:
     base_commit: str | None = None  # of the base revision; None: there is none
 
 
-# The numbers that runs and commands end with; 2 to 5 are pytest's own.
+# -- ends and progress --------------------------------------------------------------------------
 
 
 class ExitCode(IntEnum):
+    """The number that a run or a command ends with; 2 to 5 are pytest's own."""
+
     FINE = 0
     FAILED = 1
     INTERRUPTED = 2
@@ -293,11 +299,10 @@ MEANINGS: Mapping[ExitCode, str] = {
 """Of `pytest --rlperf`."""
 
 
-# How far a run has come.
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """How far a run has come."""
+
     decided: int
     tests: int
     blocks: int  # 0: scouting

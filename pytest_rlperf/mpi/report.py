@@ -1,4 +1,4 @@
-"""An MPI job that failed, as the text of one pytest failure."""
+"""An MPI job as text: how it failed, and what its ranks did."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ def render_job(job: JobEnd, repeat: str) -> str:
 
 
 def render_outputs(job: JobEnd) -> list[tuple[str, str]]:
-    """What each rank printed, as sections of a report."""
+    """Return what each rank printed, as sections of a report."""
     return [(f"Output of rank {rank.rank}", rank.output) for rank in job.ranks if rank.output]
 
 
@@ -57,7 +57,7 @@ def _grouped(ranks: Sequence[RankEnd], text_of: Callable[[RankEnd], str]) -> Ite
         yield f"{names_of(members)}:\n{text}"
 
 
-# What the ranks of an MPI test did, over all blocks.
+# -- what the ranks of an MPI test did, over all blocks -----------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

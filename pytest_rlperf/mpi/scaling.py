@@ -8,7 +8,6 @@ Welch (Biometrika 34, 1947).
 
 import math
 import re
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
@@ -83,7 +82,9 @@ def _row(test: TestResult, first: TestResult) -> ScalingRow:
 
 
 def _time_ns(test: TestResult) -> float:
-    return statistics.median(block.head.call_ns for block in test.blocks)
+    assert test.time is not None
+    assert test.time.value is not None
+    return test.time.value
 
 
 def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
@@ -160,7 +161,7 @@ def _ungated(test: TestResult) -> TestResult:
     return with_time_verdict(test, replace(v, outcome=Outcome.ACCEPTED, reason=reason))
 
 
-# Scaling over the sizes of MPI jobs, as text and as data.
+# -- as text ------------------------------------------------------------------------------------
 
 
 def render_scaling(run: RunResult) -> list[str]:

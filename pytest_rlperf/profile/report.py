@@ -1,4 +1,4 @@
-"""What the profiles say about a change, for people and for programs."""
+"""What the profiles say about a change, as text, and the line that is to blame."""
 
 import os
 from collections.abc import Iterator

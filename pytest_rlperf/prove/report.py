@@ -1,4 +1,4 @@
-"""The proof of the gate as text and as data."""
+"""The proof of the gate as text."""
 
 from collections.abc import Iterator, Sequence
 

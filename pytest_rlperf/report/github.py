@@ -17,7 +17,7 @@ SUMMARY_BYTES = 2**20
 
 
 def run_address(environ: Mapping[str, str]) -> str | None:
-    """Of the page that shows this run; None: it is none of GitHub's."""
+    """Return the address of the page that shows this run; None: it is none of GitHub's."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, run = (environ.get(name) for name in names)
     if not (server and repository and run):

@@ -1,4 +1,4 @@
-"""KPIs as text and as data."""
+"""KPIs as text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -101,7 +101,7 @@ def _digits(value: float, digits: int = 3) -> str:
 
 
 def render_kpi_alerts(run: RunResult, nodeid: str) -> list[str]:
-    """What a test shows that fails for its KPIs: a text for each."""
+    """Return a text for each KPI that fails this test."""
     return [
         f"KPI ALERT: {r.kpi.name} is {render_reading(r.reading, r.kpi)}, alert {_alert(r.kpi)}\n"
         f"  why: {r.reason}; the target is {_target(r.kpi)}\n"

@@ -1,6 +1,6 @@
 """The metrics of tests as text: how a change and a value are written, and the tables of metrics.
 
-Time has a table of its own (see `terminal`); a `Section` describes each of the others.
+Time has a table of its own (see `terminal`); a `MetricSection` describes each of the others.
 """
 
 from collections.abc import Iterable, Iterator

@@ -47,7 +47,7 @@ def _spans(cores: Sequence[int]) -> str:
     return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
 
 
-# The run as text for a terminal.
+# -- tables -------------------------------------------------------------------------------------
 
 
 def render_table(run: RunResult) -> list[Line]:
@@ -114,7 +114,7 @@ def _call_times(time: Metric, head: float) -> tuple[float, float | None]:
 
 
 def remarks(test: TestResult) -> Iterator[str]:
-    """What the numbers do not show."""
+    """Yield what the numbers do not show."""
     v = test.headline
     plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
     slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
@@ -190,7 +190,7 @@ def render_how(test: TestResult) -> str:
 
 
 def render_witnesses(test: TestResult) -> str:
-    """What the machine did meanwhile."""
+    """Return what the machine did meanwhile, in one line."""
     found = witnesses(test)
     parts = [
         f"steal at most {format_percent(found['steal'], signed=False)}",
@@ -204,7 +204,7 @@ def render_witnesses(test: TestResult) -> str:
     return ", ".join(parts)
 
 
-# What the terminal shows after a run, part by part.
+# -- the summary, part by part ------------------------------------------------------------------
 
 
 def render_sections(run: RunResult) -> list[Line]:
@@ -230,8 +230,7 @@ def _plain(texts: Iterable[str]) -> list[Line]:
     return [Line(text) for text in texts]
 
 
-# The live line: rewritten in a terminal, now and then a line of its own in a log.
-
+# -- the live line ------------------------------------------------------------------------------
 
 LOG_EVERY_S = 15.0
 
@@ -247,6 +246,8 @@ def render_progress(progress: Progress) -> str:
 
 
 class ProgressLine:
+    """The live line: rewritten in a terminal, now and then a line of its own in a log."""
+
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._live = stream.isatty()

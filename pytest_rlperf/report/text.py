@@ -1,4 +1,4 @@
-"""What tables write of outcomes and times."""
+"""Words, tables and foreign text, as all reports write them."""
 
 import html
 import re
@@ -22,15 +22,12 @@ def time_title(against: str | None) -> str:
     return "time a call" if against is None else "base → head"
 
 
-# Intervals as text.
-
-
 def render_interval(interval: Interval) -> str:
     """ "[+1.2, +3.4 %]"."""
     return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
 
 
-# Lines of a terminal, and tables of plain text.
+# -- lines of a terminal, and tables of plain text ----------------------------------------------
 
 
 class Style(StrEnum):
@@ -82,7 +79,7 @@ def table_lines(rows: Sequence[Sequence[str]], outcomes: Iterable[Outcome | Stat
     ]
 
 
-# The facts about machine and libraries, as a reader wants them.
+# -- facts about machine and libraries ----------------------------------------------------------
 
 
 def fact_rows(fingerprint: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -98,7 +95,7 @@ def _fact(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-# Foreign text in Markdown and HTML, shown as it is.
+# -- foreign text in Markdown and HTML, shown as it is ------------------------------------------
 #
 # A node id holds whatever a parameter was called. Inside a code span nothing has a meaning but
 # backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
@@ -154,7 +151,7 @@ CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
-    """With all that no document can hold written as Python would."""
+    """Return the text with all that no document can hold written as Python would."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", encodable(text))
 
 

@@ -1,9 +1,11 @@
-"""What is judged beside time and memory, as text and data."""
+"""What is judged beside time, as text and data."""
 
 from dataclasses import replace
 
+from pytest_rlperf.model.memory import MIB, Evidence, MemoryResult, Site
 from pytest_rlperf.model.metric import (
     EXPONENT,
+    PEAK,
     GrowthCurve,
     Interval,
     Metric,
@@ -14,7 +16,13 @@ from pytest_rlperf.model.metric import (
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.report.github import render_annotations
 from pytest_rlperf.report.headline import render_summary
-from pytest_rlperf.report.metrics import SIZES_AND_STARTS, render_metric_table
+from pytest_rlperf.report.metrics import (
+    MEMORY,
+    SIZES_AND_STARTS,
+    metric_remarks,
+    metric_rows,
+    render_metric_table,
+)
 from pytest_rlperf.report.result_file import run_as_dict
 from pytest_rlperf.report.terminal import render_failure
 from tests.factories import a_test, run_result
@@ -86,3 +94,65 @@ def test_the_result_has_a_row_for_it():
     assert (row["change"], row["change_abs"], row["threshold_abs"]) == (None, 0.96, 0.1)
     assert row["head_blocks"] == [0.97, 0.98, 0.99]
     assert row["label"] == "sizes 100, 1000"
+
+
+# Memory, by the same functions.
+
+GROWN = Metric(
+    PEAK,
+    Verdict(
+        Outcome.REGRESSED,
+        "more than the allowed +20.0 % and 1 MiB, beyond doubt",
+        interval=Interval(0.5, 0.4, 0.6),
+        severity=Severity.MEDIUM,
+        label="upper bound",
+    ),
+    head=(3.0 * MIB,) * 3,
+    base=(2.0 * MIB,) * 3,
+    value=3.0 * MIB,
+    base_value=2.0 * MIB,
+    amount=Interval(MIB, 0.9 * MIB, 1.1 * MIB),
+    threshold_abs=MIB,
+)
+LEAK = Metric("growth", Verdict(Outcome.INCONCLUSIVE, "too few"), head=(0.0,), value=0.0)
+HELD = Evidence(sites=(Site("a.py:1", MIB, 1),), left=("psm_1",))
+LARGER = a_test(beside=(GROWN, LEAK), memory=MemoryResult(20, head=HELD))
+
+
+def test_memory_has_a_table_in_bytes_without_what_is_allowed():
+    lines = render_metric_table(run_result(LARGER), MEMORY)
+    assert [" ".join(line.text.split()) for line in lines] == [
+        "memory change 95 % interval base → head processes test",
+        "REGRESSED peak_rss +50.0 % [+922 KiB, +1.1 MiB] 2 MiB → 3 MiB 3 test_a.py::test_a",
+        "inconclusive growth 0 B a repeat 1 test_a.py::test_a",
+        "test_a.py::test_a: growth inconclusive: too few",
+    ]
+
+
+def test_a_failure_for_memory_names_what_holds_it():
+    assert render_failure(LARGER, "main").splitlines() == [
+        "REGRESSED (medium): peak_rss +50.0 % [+922 KiB, +1.1 MiB] against main",
+        "  why: more than the allowed +20.0 % and 1 MiB, beyond doubt",
+        "  peak_rss: 2 MiB → 3 MiB, 3 processes of 20 calls (upper bound)",
+        "  left in /dev/shm: psm_1",
+        "  held after the calls: a.py:1 (1 MiB)",
+        "  repeat: pytest --rlperf test_a.py::test_a",
+    ]
+
+
+def test_github_is_told_that_it_is_larger():
+    (line,) = render_annotations(run_result(LARGER), {}, {"GITHUB_ACTIONS": "true"})
+    assert line.startswith("::error title=Larger%3A test_a.py%3A%3Atest_a::")
+
+
+def test_unchanged_memory_has_a_row_for_its_peaks_alone():
+    same = Verdict(Outcome.UNCHANGED, "within the allowed")
+    quiet = a_test(beside=(replace(GROWN, verdict=same), replace(LEAK, verdict=same)))
+    assert [row[1] for row in metric_rows([quiet], MEMORY)] == ["memory", "peak_rss"]
+
+
+def test_why_memory_was_not_measured_stands_below():
+    trouble = Verdict(Outcome.INCONCLUSIVE, "the budget ran out")
+    test = a_test(memory=MemoryResult(0, trouble=trouble))
+    assert list(metric_remarks(test, MEMORY)) == ["memory inconclusive: the budget ran out"]
+    assert list(metric_remarks(replace(test, skipped="why"), MEMORY)) == []

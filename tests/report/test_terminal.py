@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Status
+from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import Failure, Progress, RunResult, Vanished
@@ -23,7 +23,9 @@ from pytest_rlperf.report.terminal import (
     render_table,
     render_values,
 )
+from pytest_rlperf.report.text import Style
 from tests.factories import a_test, block, run_result, verdict
+from tests.sample_runs import EVERYTHING
 
 MS = 10**6
 
@@ -315,3 +317,23 @@ def test_a_log_gets_a_line_now_and_then():
         line.show(MEASURING)
     line.clear()
     assert log.getvalue() == f"{MEASURING_LINE}\n" * 2
+
+
+def test_lines_catch_the_eye_by_their_outcome():
+    styles: dict[str, set[Style]] = {}
+    for line in render_sections(EVERYTHING):
+        styles.setdefault((line.text.split() or [""])[0], set()).add(line.style)
+    bad = {word for word, found in styles.items() if Style.BAD in found}
+    assert bad == {"REGRESSED", "ALERT"}
+    assert all(styles[word] == {Style.BAD} for word in bad)
+
+
+def test_a_name_that_begins_like_an_outcome_does_not():
+    named = a_test("REGRESSED.py::missed", verdict=verdict(Outcome.INCONCLUSIVE, "why"))
+    assert {line.style for line in render_sections(run_result(named))} == {Style.PLAIN}
+
+
+def test_a_missed_target_is_poor():
+    kpi = KpiResult(BUILT_IN[0], Status.MISSED, "why", "t", Reading(2.0, 1.9, 2.1, 5))
+    styles = [line.style for line in render_sections(run_result(kpis=(kpi,)))]
+    assert styles == [Style.PLAIN, Style.PLAIN, Style.POOR]

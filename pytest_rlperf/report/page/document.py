@@ -1,4 +1,4 @@
-"""The overview: figures by matplotlib, where that is installed."""
+"""The whole page: one file, which asks no host for anything and opens from disk."""
 
 import base64
 import hashlib
@@ -176,7 +176,7 @@ def _scaling(found: ScalingTable) -> Markup | None:
     return titled(3, render_scaling_title(found), charts, below)
 
 
-# The whole page: one file, which asks no host for anything and opens from disk.
+# -- the whole page: one file, which asks no host for anything and opens from disk --------------
 
 
 OPEN = 3
@@ -341,7 +341,7 @@ def _reach(tests: Sequence[TestResult]) -> float:
 
 
 def _proof(run: RunResult) -> Markup:
-    """What was measured is the gate."""
+    """Return the section of a run that measured the gate itself."""
     assert run.proof is not None
     lines = "\n".join(render_proof(run.proof))
     return element("section", element("h2", "Proof"), element("pre", lines), id="tests")

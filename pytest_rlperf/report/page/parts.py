@@ -1,4 +1,4 @@
-"""What fails a test whose own verdicts are all right: KPI alerts and lost efficiency."""
+"""The parts of the page: what a card says of its test, flame graphs, and the history."""
 
 import base64
 import os
@@ -71,6 +71,8 @@ FAILING = (Outcome.REGRESSED, Outcome.FAILED)
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
+    """Why a test fails whose own verdicts are all right: a KPI alert, or lost efficiency."""
+
     name: str  # for the line of the test
     text: str
 
@@ -92,7 +94,7 @@ def decisive(test: TestResult) -> Metric | None:
     return min(fitting, key=lambda metric: badness(metric.verdict), default=None)
 
 
-# Flame graphs in the page: as pictures while there is room, and as links.
+# -- flame graphs, as pictures while there is room, and as links --------------------------------
 
 
 ROOM_BYTES = 1_000_000
@@ -123,11 +125,11 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
 
 
 def address_of(content: bytes, kind: str) -> str:
-    """Of a picture: it holds its own data."""
+    """Return the address of a picture, which holds its own data."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-# What a card says of the cause: the functions, lines and sources that a change is put down to.
+# -- the cause: functions, lines and sources that a change is put down to -----------------------
 
 
 def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
@@ -166,7 +168,7 @@ def _flame(flame: Flame | None) -> Markup | None:
     return element("details", element("summary", "Flame graph"), wide, link)
 
 
-# What a card says of the memory of its test.
+# -- memory -------------------------------------------------------------------------------------
 
 
 LEAST_POINTS = 2
@@ -206,11 +208,11 @@ def _memory_charts(test: TestResult, memory: MemoryResult) -> Iterator[Markup]:
         yield curves_chart("Memory over time", curves, SECONDS, BYTES)
 
 
-# What a card says of the time of its test, and how to see it again.
+# -- time, and how to see it again --------------------------------------------------------------
 
 
 def failure_part(test: TestResult) -> Markup | None:
-    """Of a test that failed or was skipped."""
+    """Return why a test failed or was skipped; None: it did not."""
     if test.failure is None:
         return None if test.skipped is None else element("p", f"skipped: {test.skipped}")
     printed = [
@@ -241,7 +243,7 @@ def tables_part(test: TestResult, run: RunResult) -> Markup:
 
 
 def _reasons(test: TestResult) -> Iterator[str]:
-    """Of what decided how the test ended."""
+    """Yield the reasons of what decided how the test ended."""
     if test.failure is not None or test.skipped is not None:
         return
     for metric in test.judged:
@@ -258,7 +260,7 @@ def _numbers(test: TestResult, run: RunResult) -> Markup | None:
 
 
 def _said(test: TestResult) -> Iterator[str]:
-    """What numbers and reason do not show."""
+    """Yield what numbers and reason do not show."""
     told = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
     yield from (said for said in remarks(test) if not said.startswith(told))
     yield from metric_remarks(test, SIZES_AND_STARTS)
@@ -328,7 +330,7 @@ def repeat_part(test: TestResult) -> Markup | None:
     )
 
 
-# What the history says of the tests of this run: findings, charts, and a table of all.
+# -- history: findings, charts, and a table of all ----------------------------------------------
 
 
 DRAWN = 24

@@ -4,7 +4,6 @@ Imported only where a page is written and matplotlib is there.
 """
 
 import io
-import statistics
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ SETTINGS: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """As in style.css, which has them for the rest of the page."""
+    """The colours of style.css, which has them for the rest of the page."""
 
     text: str
     faint: str
@@ -136,9 +135,8 @@ def category_plot(run: RunResult) -> Plot | None:
     """Time a call of every test, by category; None where there is one category only."""
     groups: dict[str, list[float]] = {}
     for test in run.tests:
-        if test.blocks:
-            times = groups.setdefault(test.spec.category or UNCATEGORISED, [])
-            times.append(statistics.median(block.head.call_ns for block in test.blocks))
+        if test.time is not None and test.time.value is not None:
+            groups.setdefault(test.spec.category or UNCATEGORISED, []).append(test.time.value)
     if len(groups) < 2:
         return None
     title = "Time a call at head, a dot a test, by category"
