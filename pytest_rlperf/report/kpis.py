@@ -7,7 +7,7 @@ from typing import Any
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Direction
 from pytest_rlperf.model.result import RunResult
-from pytest_rlperf.report.text import Line, Rows, table_lines
+from pytest_rlperf.report.text import Rows, StyledLine, table_lines
 
 WORDS = {
     Status.ALERT: "ALERT",
@@ -19,13 +19,13 @@ WORDS = {
 PER = {KpiMetric.TIME: " a call", KpiMetric.STEP_TIME: " a step", KpiMetric.FIRST_CALL: " at first"}
 
 
-def render_kpi_table(run: RunResult) -> list[Line]:
+def render_kpi_table(run: RunResult) -> list[StyledLine]:
     """Return a line a KPI and test, worst first, then what the numbers do not show."""
     if not run.kpis:
         return []
     results = _worst_first(run.kpis)
     table = table_lines(kpi_rows(results), (result.status for result in results))
-    return [Line(render_kpi_title(run)), *table, *map(Line, kpi_remarks(results))]
+    return [StyledLine(render_kpi_title(run)), *table, *map(StyledLine, kpi_remarks(results))]
 
 
 def render_kpi_title(run: RunResult) -> str:

@@ -28,8 +28,8 @@ from pytest_rlperf.report.terminal import (
 from pytest_rlperf.report.text import (
     DETECTS,
     WORDS,
-    Line,
     Rows,
+    StyledLine,
     code,
     encodable,
     fact_rows,
@@ -161,7 +161,7 @@ def _table_of(title: str, lines: Sequence[str]) -> list[str]:
     return [f"\n### {title}\n", fenced("\n".join(lines))] if lines else []
 
 
-def _texts(lines: Sequence[Line]) -> list[str]:
+def _texts(lines: Sequence[StyledLine]) -> list[str]:
     return [line.text for line in lines]
 
 

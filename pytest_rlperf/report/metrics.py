@@ -18,7 +18,7 @@ from pytest_rlperf.model.metric import (
 )
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.text import WORDS, Line, Rows, render_interval, table_lines
+from pytest_rlperf.report.text import WORDS, Rows, StyledLine, render_interval, table_lines
 
 # -- one metric ---------------------------------------------------------------------------------
 
@@ -97,11 +97,11 @@ SIZES_AND_STARTS = MetricSection(
 SECTIONS = (MEMORY, SIZES_AND_STARTS)
 
 
-def render_metric_table(run: RunResult, section: MetricSection) -> list[Line]:
+def render_metric_table(run: RunResult, section: MetricSection) -> list[StyledLine]:
     """Return a line a metric, worst first, then the reasons that numbers do not show."""
     shown = _shown(run.tests, section)
     remarks = (
-        Line(f"{test.nodeid}: {remark}")
+        StyledLine(f"{test.nodeid}: {remark}")
         for test in run.tests
         for remark in metric_remarks(test, section)
     )

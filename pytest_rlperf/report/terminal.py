@@ -23,8 +23,8 @@ from pytest_rlperf.report.metrics import (
 )
 from pytest_rlperf.report.text import (
     WORDS,
-    Line,
     Rows,
+    StyledLine,
     render_interval,
     table_lines,
     time_title,
@@ -50,7 +50,7 @@ def _spans(cores: Sequence[int]) -> str:
 # -- tables -------------------------------------------------------------------------------------
 
 
-def render_table(run: RunResult) -> list[Line]:
+def render_table(run: RunResult) -> list[StyledLine]:
     """Return a line a test, worst first, then the reasons that numbers do not show."""
     tests = sorted((test for test in run.tests if _in_table(test)), key=worst_first)
     outcomes = (test.headline.outcome for test in tests)
@@ -58,7 +58,7 @@ def render_table(run: RunResult) -> list[Line]:
     known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
     remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
     lines = [*remarked, *map(render_vanished, run.vanished)]
-    return [*table, Line(""), *map(Line, lines)] if lines else table
+    return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
 
 def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
@@ -207,7 +207,7 @@ def render_witnesses(test: TestResult) -> str:
 # -- the summary, part by part ------------------------------------------------------------------
 
 
-def render_sections(run: RunResult) -> list[Line]:
+def render_sections(run: RunResult) -> list[StyledLine]:
     """Return the verdicts first; a part that has nothing to say is left out."""
     advice = [f"advice: {line}" for line in render_advice(run)]
     parts = [
@@ -220,14 +220,14 @@ def render_sections(run: RunResult) -> list[Line]:
         _plain(render_categories(run)),
         _plain(advice),
     ]
-    lines: list[Line] = []
+    lines: list[StyledLine] = []
     for part in parts:
-        lines += [*([Line("")] if lines else []), *part] if part else []
+        lines += [*([StyledLine("")] if lines else []), *part] if part else []
     return lines
 
 
-def _plain(texts: Iterable[str]) -> list[Line]:
-    return [Line(text) for text in texts]
+def _plain(texts: Iterable[str]) -> list[StyledLine]:
+    return [StyledLine(text) for text in texts]
 
 
 # -- the live line ------------------------------------------------------------------------------

@@ -39,7 +39,7 @@ class Style(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class StyledLine:
     text: str
     style: Style = Style.PLAIN
 
@@ -70,11 +70,13 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-def table_lines(rows: Sequence[Sequence[str]], outcomes: Iterable[Outcome | Status]) -> list[Line]:
+def table_lines(
+    rows: Sequence[Sequence[str]], outcomes: Iterable[Outcome | Status]
+) -> list[StyledLine]:
     """Return the aligned table, each row below the titles in the style of its outcome."""
     styles = (STYLES.get(outcome, Style.PLAIN) for outcome in outcomes)
     return [
-        Line(text, style)
+        StyledLine(text, style)
         for text, style in zip(aligned(rows), chain([Style.PLAIN], styles), strict=False)
     ]
 
