@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from pytest_rlperf.metrics.within_run import render_phase_table
-from pytest_rlperf.model.metric import COMPARED, Outcome
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Proof, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import render_scaling
@@ -22,8 +22,8 @@ from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
     render_failure,
-    render_values,
     render_vanished,
+    time_row,
 )
 from pytest_rlperf.report.text import (
     DETECTS,
@@ -37,7 +37,6 @@ from pytest_rlperf.report.text import (
     filled,
     html_code,
     plain,
-    render_interval,
     time_title,
 )
 
@@ -109,14 +108,13 @@ def _rows(run: RunResult, tests: Sequence[TestResult]) -> Rows:
 
 
 def _row(test: TestResult) -> list[str]:
-    v = test.headline
-    word = WORDS[v.outcome]
+    word, change, interval, allowed, detects, values, *_ = time_row(test)
     return [
         f"**{word}**" if _fails(test) else word,
-        f"{format_percent(v.interval.change)} {render_interval(v.interval)}" if v.interval else "",
-        format_percent(v.threshold) if v.threshold and v.outcome in COMPARED else "",
-        format_percent(v.detectable) if v.detectable is not None else "",
-        render_values(test),
+        f"{change} {interval}".strip(),
+        allowed,
+        detects,
+        values,
         code(test.nodeid),
     ]
 

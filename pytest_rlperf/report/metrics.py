@@ -13,12 +13,18 @@ from pytest_rlperf.model.metric import (
     Metric,
     MetricFamily,
     Outcome,
-    Verdict,
     badness,
 )
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.text import WORDS, Rows, StyledLine, render_interval, table_lines
+from pytest_rlperf.report.text import (
+    WORDS,
+    Rows,
+    StyledLine,
+    render_interval,
+    render_word,
+    table_lines,
+)
 
 # -- one metric ---------------------------------------------------------------------------------
 
@@ -49,11 +55,6 @@ def render_values_of(metric: Metric) -> str:
     """Return the values of both sides, or that of head alone."""
     values = (value for value in (metric.base_value, metric.value) if value is not None)
     return " → ".join(map(metric.written, values))
-
-
-def render_word(verdict: Verdict) -> str:
-    """Return the outcome with its severity: "REGRESSED (high)"."""
-    return WORDS[verdict.outcome] + (f" ({verdict.severity.value})" if verdict.severity else "")
 
 
 # -- tables -------------------------------------------------------------------------------------

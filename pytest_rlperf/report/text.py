@@ -9,7 +9,7 @@ from itertools import chain
 from typing import Any
 
 from pytest_rlperf.model.kpi import Status
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.metric import Interval, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 
 WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
@@ -20,6 +20,11 @@ DETECTS = "the smallest slowdown that this run would have called a regression."
 def time_title(against: str | None) -> str:
     """Above a column of times; None: there is one side only."""
     return "time a call" if against is None else "base → head"
+
+
+def render_word(verdict: Verdict) -> str:
+    """Return the outcome with its severity: "REGRESSED (high)"."""
+    return WORDS[verdict.outcome] + (f" ({verdict.severity.value})" if verdict.severity else "")
 
 
 def render_interval(interval: Interval) -> str:
