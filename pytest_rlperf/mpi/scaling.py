@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pytest_rlperf.metrics.call_time import with_time_verdict
+from pytest_rlperf.metrics.times import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import COMPARED, Interval, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time

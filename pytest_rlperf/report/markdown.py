@@ -1,21 +1,13 @@
 """The run as Markdown: what a reviewer reads in a pull request."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.metrics.within_run import render_phase_table
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import Proof, RunResult, TestResult
+from pytest_rlperf.model.result import Fingerprint, Proof, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import render_scaling
 from pytest_rlperf.prove.report import render_proof, render_proof_summary
-from pytest_rlperf.report.headline import (
-    INTERRUPTED,
-    render_head,
-    render_summary,
-    render_verdict,
-    worst_first,
-)
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import SECTIONS, render_metric_table
 from pytest_rlperf.report.terminal import (
@@ -27,6 +19,7 @@ from pytest_rlperf.report.terminal import (
 )
 from pytest_rlperf.report.text import (
     DETECTS,
+    INTERRUPTED,
     WORDS,
     Rows,
     StyledLine,
@@ -37,7 +30,11 @@ from pytest_rlperf.report.text import (
     filled,
     html_code,
     plain,
+    render_head,
+    render_summary,
+    render_verdict,
     time_title,
+    worst_first,
 )
 
 
@@ -186,7 +183,7 @@ def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
             yield f"{code(test.nodeid)}: {plain(said)}"
 
 
-def _facts(fingerprint: Mapping[str, Any]) -> str:
+def _facts(fingerprint: Fingerprint) -> str:
     facts = [f"- {plain(name)}: {plain(text)}" for name, text in fact_rows(fingerprint)]
     return _folded("Machine and libraries", "\n".join(facts)) if facts else ""
 

@@ -13,7 +13,6 @@ from pytest_rlperf.mpi.scaling import render_scaling
 from pytest_rlperf.profile.report import render_explanation
 from pytest_rlperf.report.categories import render_categories
 from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
-from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import (
     SECTIONS,
@@ -28,6 +27,7 @@ from pytest_rlperf.report.text import (
     render_word,
     table_lines,
     time_title,
+    worst_first,
 )
 
 
