@@ -4,7 +4,8 @@ far."""
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+import zlib
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +44,8 @@ class BestCheckpoint:
     A training may unlearn what it had found; the best that was validated is not lost with it. Of
     equals it is the last: where returns have a ceiling, the first to touch it was lucky. With
     `patience` a training is over after so many validations in a row that were no better than the
-    best: the hook `runtimes.deep.Validate` then ends it, with the best parameters back.
+    best: the hook `runtimes.deep.Validate` then ends it, with the best parameters back. One of
+    parameters that were judged before, as within a round of PPO, takes no patience.
     """
 
     def __init__(self, validate: Callable[[Agent], float], *, patience: int | None = None) -> None:
@@ -55,6 +57,7 @@ class BestCheckpoint:
         self.patience: Final = patience
         self._validate: Final = validate
         self._kept: list[Array] = []
+        self._judged: int | None = None  # the checksum of the parameters that were
 
     @property
     def is_over(self) -> bool:
@@ -67,7 +70,11 @@ class BestCheckpoint:
         if math.isnan(score):
             raise SettingError("a validation returned NaN: return the mean of finite returns.")
         self.n_validations += 1
-        self.n_since_best = 0 if score > self.best else self.n_since_best + 1
+        before, self._judged = self._judged, _checksum(agent.parameters())
+        if score > self.best:
+            self.n_since_best = 0
+        elif self._judged != before:
+            self.n_since_best += 1
         if score >= self.best:
             self.best = score
             self._kept = [array.copy() for array in agent.parameters()]
@@ -87,3 +94,10 @@ class BestCheckpoint:
         # Files of an early release have a third count, of when to validate next.
         self.n_validations, self.n_since_best = (int(count) for count in state["counts"][:2])
         self._kept = [state[f"kept_{i}"].copy() for i in range(len(state) - 2)]
+
+
+def _checksum(arrays: Sequence[Array]) -> int:
+    checksum = 0
+    for array in arrays:
+        checksum = zlib.crc32(np.ascontiguousarray(array).data, checksum)
+    return checksum

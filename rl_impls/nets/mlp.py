@@ -81,8 +81,6 @@ def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Arra
     return weights, biases
 
 
-__all__ = ["MLP", "he_normal"]
-
 # Batches come in few sizes. Whoever goes through many makes the views of each anew.
 _MOST_VIEWS: Final = 16
 

@@ -16,6 +16,8 @@ from rl_impls.splitmix import streams
 if TYPE_CHECKING:
     from rl_impls.envs.control.step import Step
 
+__all__ = ["Ring", "State", "Transitions", "UniformReplay"]
+
 State = dict[str, NDArray[Any]]
 
 
@@ -122,9 +124,6 @@ class Ring:
     def _check_not_empty(self) -> None:
         if self.n_added == 0:
             raise ValueError("the replay buffer is empty: add transitions before sampling")
-
-
-__all__ = ["Transitions", "UniformReplay"]
 
 
 class UniformReplay(Ring):

@@ -1,7 +1,9 @@
 """`from rl_impls import PPO`: what a user meets first."""
 
+import re
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
@@ -125,3 +127,17 @@ def test_a_table_that_an_earlier_release_saved_still_loads():
     assert isinstance(learner, CompiledQLearning)
     assert (learner.n_steps, learner.n_episodes) == (5000, 540)
     assert learner.table().sum() == pytest.approx(4.498492, rel=1e-5)
+
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGES = ["agents", "deep", "deep-envs", "mpi-runtimes", "pipeline", "rl_impls"]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_what_the_docs_import_is_there(page):
+    text = (DOCS / f"{page}.md").read_text(encoding="utf-8")
+    imports = re.findall(r"^from (rl_impls[\w.]*) import ([\w, ]+)$", text, re.MULTILINE)
+    assert imports
+    for module, names in imports:
+        for name in names.split(", "):
+            assert hasattr(import_module(module), name), f"{module} has no {name}"

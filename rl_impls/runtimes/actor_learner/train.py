@@ -42,7 +42,7 @@ from rl_impls.runtimes.processes import (
 from rl_impls.runtimes.run import Hook, Tick
 from rl_impls.runtimes.shared_table import shares
 
-__all__ = ["Trained", "train"]
+__all__ = ["Plan", "Trained", "Transport", "train", "train_many"]
 
 
 def train(

@@ -20,11 +20,7 @@ from rl_impls.tabular import CompiledQLearning
 from rl_impls.tabular.training import Training
 
 if TYPE_CHECKING:
-    from mpi4py.MPI import Intracomm
-
-if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
-
 
 NOTHING_DONE: Final = Training(0, 0, 0.0)
 # Between two looks at messages: a millisecond and a half of compiled steps, and about an eighth of

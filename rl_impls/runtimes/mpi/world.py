@@ -14,14 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, Never, cast
 from rl_impls.errors import ImplsError, MissingDependency, WorkerDied
 
 if TYPE_CHECKING:
-    from mpi4py.MPI import Intracomm
-
-if TYPE_CHECKING:
-    from mpi4py.MPI import Request
-
-if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
-
 
 FAILED: Final = 1
 

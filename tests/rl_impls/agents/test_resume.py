@@ -90,13 +90,13 @@ def test_without_its_environments_a_round_that_has_begun_begins_anew(tmp_path):
 
 
 def test_early_stopping_is_saved_with_the_agent(tmp_path):
-    agent, env = made("ppo")
+    agent, env = made("dqn")
     scores = iter([2.0, 1.0, 1.5])
     stopping = BestCheckpoint(lambda agent: next(scores), patience=10)
     run(DeepRuntime(agent, env), 90, hooks=[Validate(Every(30), stopping)])
     agent.save(tmp_path / "agent.npz", env, stopping)
     later = BestCheckpoint(lambda agent: 0.0)
-    PPO.load(tmp_path / "agent.npz", env, later)
+    DQN.load(tmp_path / "agent.npz", env, later)
     assert (later.best, later.n_since_best) == (2.0, 2)
 
 

@@ -132,6 +132,18 @@ def test_the_state_of_an_early_release_has_a_third_count_that_is_not_needed_any_
     assert (second.n_validations, second.n_since_best) == (3, 1)
 
 
+def test_parameters_that_did_not_change_take_no_patience():
+    agent = Pusher(Shape(1, 4, 2))
+    stopping = BestCheckpoint(lambda agent: 1.0, patience=2)
+    for _ in range(5):
+        stopping.judge(agent)
+    assert (stopping.n_validations, stopping.n_since_best) == (5, 0)
+    for n in (1, 2):
+        agent.weights += 1
+        stopping.judge(agent)
+        assert (stopping.n_since_best, stopping.is_over) == (n, n == 2)
+
+
 def test_without_patience_training_goes_on_whatever_the_validations_say():
     agent, stopping = stopped([3.0, *[1.0] * 20], patience=None, n_steps=100)
     assert (agent.n_steps, stopping.is_over) == (100, False)
