@@ -397,6 +397,14 @@ def test_a_file_holds_a_run(tmp_path: Path):
     assert content == plain(EVERYTHING)
 
 
+@pytest.mark.parametrize("metrics", [[], [{"name": "of a later version"}]])
+def test_a_test_of_which_nothing_is_known_is_refused_in_one_sentence(metrics: list[Any]):
+    content = plain(run_result(a_test()))
+    content["tests"][0]["metrics"] = metrics
+    with pytest.raises(ValueError, match="nothing was judged of test_a"):
+        run_from(content)
+
+
 @pytest.mark.parametrize("lost", ["blocks", "failure", "plan"])
 def test_a_result_of_a_version_that_wrote_less_is_refused_in_one_sentence(
     tmp_path: Path, lost: str

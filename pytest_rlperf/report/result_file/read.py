@@ -149,7 +149,7 @@ def _scaling_row(row: Row, scaling: Scaling) -> ScalingRow:
 
 
 def _test(row: Row) -> TestResult:
-    return TestResult(
+    test = TestResult(
         nodeid=row["nodeid"],
         spec=Spec(category=row["category"], steps=row["steps"], metadata=row["metadata"]),
         metrics=tuple(_metric(each) for each in row["metrics"] if each["name"] in KINDS),
@@ -168,6 +168,9 @@ def _test(row: Row) -> TestResult:
         explanation=_explanation(row["profile"]) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
     )
+    if not test.verdicts:
+        raise ValueError(f"nothing was judged of {test.nodeid}")
+    return test
 
 
 def _failure(row: Row) -> Failure:
