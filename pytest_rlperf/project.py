@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, Metric
+from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, KpiMetric
 from pytest_rlperf.model.quantity import parse_fraction
 
 FILE = "pyproject.toml"
@@ -121,12 +121,12 @@ def _value(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str)
     return getattr(built_in, key)
 
 
-def _metric(value: object, where: str) -> Metric:
-    names = [metric.value for metric in Metric]
+def _metric(value: object, where: str) -> KpiMetric:
+    names = [metric.value for metric in KpiMetric]
     if value not in names:
         hint = _hint(str(value), names)
         raise UsageError(f"{FILE}, {where}: {value!r} is no metric; {hint}")
-    return Metric(value)
+    return KpiMetric(value)
 
 
 def _limit(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str) -> float:
@@ -140,7 +140,7 @@ def _limit(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str)
     return float(value)
 
 
-def _unit(table: Mapping[str, Any], metric: Metric, built_in: Kpi | None, where: str) -> str:
+def _unit(table: Mapping[str, Any], metric: KpiMetric, built_in: Kpi | None, where: str) -> str:
     """Read the unit; a metric that has only one needs none."""
     units = list(UNITS[metric])
     if "unit" not in table and len(units) == 1:
@@ -148,7 +148,7 @@ def _unit(table: Mapping[str, Any], metric: Metric, built_in: Kpi | None, where:
     return str(_value(table, "unit", built_in, where))
 
 
-def _check_direction(value: object, metric: Metric, where: str) -> None:
+def _check_direction(value: object, metric: KpiMetric, where: str) -> None:
     if value != metric.direction:
         raise UsageError(
             f"{FILE}, {where}: direction is {value!r}, but of {metric.value} "
@@ -166,7 +166,7 @@ def check_claims(claims: Mapping[str, Collection[str]], kpis: Mapping[str, Kpi])
                 raise UsageError(f"{nodeid}: there is no KPI {name!r}; {_hint(name, kpis)}")
             if claim == name:
                 continue
-            if kpis[name].metric is not Metric.OVERHEAD:
+            if kpis[name].metric is not KpiMetric.OVERHEAD:
                 raise UsageError(
                     f"{nodeid}: {claim!r} makes sense for an overhead only, and {name!r} is of the "
                     f"metric {kpis[name].metric.value!r}; write kpi={name!r}."

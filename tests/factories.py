@@ -10,8 +10,9 @@ from hypothesis import settings
 
 from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.history.records import PastMetric, PastTest
+from pytest_rlperf.metrics.call_time import time_metrics
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
-from pytest_rlperf.model.metric import Interval, Outcome, Verdict
+from pytest_rlperf.model.metric import PEAK, Interval, Metric, Outcome, Verdict
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import RunResult, TestResult, Trial
 from pytest_rlperf.model.spec import Spec
@@ -102,10 +103,21 @@ def verdict(
 
 
 def a_test(nodeid: str = "test_a.py::test_a", **fields: Any) -> TestResult:
+    """A test with the time of its `blocks`, the `verdict` and `log_ratios` of that, its
+    `memory_bytes` and what was measured `beside`; of memory alone where it is not `timed`.
+    """
+    own = fields.pop("verdict", None) or verdict()
+    ratios, timed = fields.pop("log_ratios", ()), fields.pop("timed", True)
+    time = time_metrics(own, fields.get("blocks", ()), fields.get("steps"), ratios)
+    memory = tuple(
+        Metric(PEAK, Verdict(Outcome.SHOWN, "not judged"), head=sizes)
+        for sizes in [fields.pop("memory_bytes", ())]
+        if sizes
+    )
     plain = TestResult(
         nodeid=nodeid,
         spec=Spec(),
-        verdict=verdict(),
+        metrics=(*(time if timed else ()), *memory, *fields.pop("beside", ())),
         plan=Plan(Mode.SLICED, calls=1, pairs=2, warmup=1),
         repeat_command=f"pytest --rlperf {nodeid}",
     )

@@ -5,22 +5,22 @@ import random
 from dataclasses import replace
 from typing import Any
 
+from pytest_rlperf.memory.campaign import UPPER_BOUND
 from pytest_rlperf.model.block import OUTSIDE, Block, Drift, PhaseResult, SideDrift
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import (
-    METRICS,
     MIB,
     Evidence,
     MemoryResult,
-    MetricResult,
     ProcessPeak,
     Site,
 )
 from pytest_rlperf.model.metric import (
     EXPONENT,
     IMPORT_TIME,
-    ExtraMetric,
+    GrowthCurve,
     Interval,
+    Metric,
     Outcome,
     Severity,
 )
@@ -167,11 +167,10 @@ def _curve(peak: float, seed: str) -> tuple[tuple[float, float], ...]:
     return tuple(points)
 
 
-def _metric(name: str, outcome: Outcome, base: float, head: float, **fields: Any) -> MetricResult:
-    metric = next(metric for metric in METRICS if metric.name == name)
+def _metric(name: str, outcome: Outcome, base: float, head: float, **fields: Any) -> Metric:
     change = head / base - 1
-    return MetricResult(
-        metric=metric,
+    return Metric(
+        name=name,
         head=(head, head * 1.01, head * 0.99),
         value=head,
         verdict=verdict(outcome, "within the allowed", _around(change), threshold=None, **fields),
@@ -185,32 +184,25 @@ def _metric(name: str, outcome: Outcome, base: float, head: float, **fields: Any
 LARGER = a_test(
     "tests/perf/test_replay.py::test_memory_of_a_full_ring",
     spec=Spec(category="replay"),
-    verdict=verdict(
-        Outcome.REGRESSED,
-        "more than the allowed 20.0 %",
-        _around(0.3),
-        threshold=None,
-        severity=Severity.MEDIUM,
-    ),
     timed=False,
     plan=None,
-    memory_bytes=(52.0 * MIB, 52.52 * MIB, 51.48 * MIB),
-    memory=MemoryResult(
-        metrics=(
-            replace(
-                _metric("peak_rss", Outcome.REGRESSED, 40.0 * MIB, 52.0 * MIB),
-                verdict=verdict(
-                    Outcome.REGRESSED,
-                    "more than the allowed 20.0 %",
-                    _around(0.3),
-                    threshold=None,
-                    severity=Severity.MEDIUM,
-                ),
-                head=(52.0 * MIB, 52.52 * MIB, 51.48 * MIB),
+    beside=(
+        replace(
+            _metric("peak_rss", Outcome.REGRESSED, 40.0 * MIB, 52.0 * MIB),
+            verdict=verdict(
+                Outcome.REGRESSED,
+                "more than the allowed 20.0 %",
+                _around(0.3),
+                threshold=None,
+                severity=Severity.MEDIUM,
+                label=UPPER_BOUND,
             ),
-            _metric("traced_peak", Outcome.UNCHANGED, 30.0 * MIB, 30.1 * MIB),
-            _metric("traced_blocks", Outcome.SHOWN, 1200.0, 1210.0),
+            head=(52.0 * MIB, 52.52 * MIB, 51.48 * MIB),
         ),
+        _metric("traced_peak", Outcome.UNCHANGED, 30.0 * MIB, 30.1 * MIB),
+        _metric("traced_blocks", Outcome.SHOWN, 1200.0, 1210.0),
+    ),
+    memory=MemoryResult(
         repeats=20,
         head=Evidence(
             processes=(ProcessPeak("python", 50 * MIB), ProcessPeak("worker 1", 2 * MIB)),
@@ -227,10 +219,9 @@ STEEPER = a_test(
     spec=Spec(category="envs"),
     verdict=verdict(change=(0.021, 0.004, 0.038), detectable=0.08),
     **played("steeper", 3.2, 0.021),
-    extras=(
-        ExtraMetric(
+    beside=(
+        Metric(
             EXPONENT,
-            None,
             head=(1.97, 2.02, 2.0),
             verdict=verdict(
                 Outcome.REGRESSED,
@@ -238,19 +229,21 @@ STEEPER = a_test(
                 "O(n^2)",
                 threshold=None,
                 severity=Severity.HIGH,
+                label="sizes 256, 1024, 4096",
             ),
             base=(1.0, 1.01, 0.99),
             value=2.0,
             base_value=1.0,
             amount=Interval(1.0, 0.95, 1.05),
             threshold_abs=0.1,
-            sizes=(256.0, 1024.0, 4096.0),
-            head_ns=(1.2e4, 2.0e5, 3.2e6),
-            base_ns=(1.2e4, 4.9e4, 2.0e5),
+            curve=GrowthCurve(
+                sizes=(256.0, 1024.0, 4096.0),
+                head_ns=(1.2e4, 2.0e5, 3.2e6),
+                base_ns=(1.2e4, 4.9e4, 2.0e5),
+            ),
         ),
-        ExtraMetric(
+        Metric(
             IMPORT_TIME,
-            "ns",
             head=(2.1e8, 2.2e8, 2.0e8),
             verdict=verdict(change=_around(0.02)),
             base=(2.0e8, 2.1e8, 2.0e8),
@@ -381,15 +374,15 @@ EVERYTHING = run_result(
 )
 
 
-assert LARGER.memory is not None
-HEALTHY = replace(
-    SAME,
+HEALTHY = a_test(
+    SAME.nodeid,
+    spec=SAME.spec,
+    steps=SAME.steps,
+    verdict=SAME.headline,
     **played("healthy", 7.01, 0.002, blocks=10),
     phases=SLOWER.phases,
-    memory=replace(
-        LARGER.memory,
-        metrics=(_metric("peak_rss", Outcome.UNCHANGED, 40.0 * MIB, 40.2 * MIB),),
-    ),
+    beside=(_metric("peak_rss", Outcome.UNCHANGED, 40.0 * MIB, 40.2 * MIB, label=UPPER_BOUND),),
+    memory=LARGER.memory,
 )
 """Unchanged, and with as much to tell as a test can have."""
 

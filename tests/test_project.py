@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.kpi import BUILT_IN, Kpi, Metric
+from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiMetric
 from pytest_rlperf.project import Exemption, Project, check_claims, read_project
 
 KPIS = {kpi.name: kpi for kpi in BUILT_IN}
@@ -33,14 +33,14 @@ def test_a_project_adds_kpis_of_its_own(tmp_path: Path):
     direction = "lower"
     """
     found = project(tmp_path, text)
-    assert found.kpis == {**KPIS, "reset": Kpi("reset", Metric.TIME, 20.0, 100.0, "µs")}
+    assert found.kpis == {**KPIS, "reset": Kpi("reset", KpiMetric.TIME, 20.0, 100.0, "µs")}
     assert found.expected == {"reset"}
 
 
 def test_a_built_in_kpi_keeps_what_its_table_does_not_name(tmp_path: Path):
     found = project(tmp_path, "[tool.rlperf.kpi.environment_step]\ntarget = 0.5\n")
     kpi = found.kpis["environment_step"]
-    assert kpi == Kpi("environment_step", Metric.STEP_TIME, 0.5, 5.0, "ms")
+    assert kpi == Kpi("environment_step", KpiMetric.STEP_TIME, 0.5, 5.0, "ms")
 
 
 def test_a_metric_with_one_unit_needs_none(tmp_path: Path):

@@ -11,14 +11,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pytest_rlperf.baselines.file import Session, Stored
-from pytest_rlperf.model.block import Block, LogRatios
-from pytest_rlperf.model.memory import MemoryMetric, Rule
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios, ReferenceTime
+from pytest_rlperf.model.metric import MetricKind, Outcome, Rule
 from pytest_rlperf.model.result import Facts
 from pytest_rlperf.stats.estimate import estimate, paired
 from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.worker.kernels import EDITION, NEED_NUMPY
 from pytest_rlperf.worker.kernels import NAMES as KERNELS
-from pytest_rlperf.worker.kernels import NEED_NUMPY
 
 # -- reference units -----------------------------------------------------------------------------
 
@@ -46,6 +45,20 @@ def kernel_ratios(block: Block) -> dict[str, LogRatios]:
     clock = paired(head, [1.0] * len(head))
     kernels = block.reference.call_ns.items()
     return {CLOCK: clock, **{name: paired(head, times) for name, times in kernels}}
+
+
+def reference_time(blocks: Sequence[Block], weights: Weights) -> ReferenceTime | None:
+    """Return the time over every kernel that played, not its own unit alone: that may be chosen
+    anew one day. None: no kernel played, or in too few blocks.
+    """
+    played = [kernel_ratios(block) for block in blocks if block.reference is not None]
+    if len(played) < LEAST_BLOCKS:
+        return None
+    ratios = {
+        name: round(estimate([block[name].typical for block in played]).mean, 6)
+        for name in played[0]
+    }
+    return ReferenceTime(EDITION, ratios, dict(weights))
 
 
 def combined(ratios: KernelRatios, weights: Weights) -> LogRatios:
@@ -281,7 +294,7 @@ class MemoryLevel:
     repeats: int
     elsewhere: Ended | None = None  # why only what was traced may be compared with
 
-    def ended_for(self, metric: MemoryMetric) -> Ended | None:
+    def ended_for(self, metric: MetricKind) -> Ended | None:
         return None if metric.rule in TRACED else self.elsewhere
 
 

@@ -38,7 +38,7 @@ from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.metrics.starts import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import TIME, MetricFamily, Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Facts, Fingerprint, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
@@ -125,13 +125,13 @@ def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
 
 
 def _is_enough(test: TestResult) -> bool:
-    return (len(test.blocks) if test.timed else len(test.memory_bytes)) >= LEAST_BLOCKS
+    return len(test.memory_bytes if test.time is None else test.blocks) >= LEAST_BLOCKS
 
 
 def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
     accepted = (*(old.accepted if old else ()), *_to_accept(test, run))
     memory = _memory(test, run)
-    if not test.timed:
+    if test.time is None:
         return Stored(test.nodeid, test.source_hash, {}, (), accepted=accepted, memory=memory)
     session = _session(test, run)
     sessions = (*old.sessions, session) if old and _adds_to(old, test, session) else (session,)
@@ -156,7 +156,7 @@ def _start(test: TestResult, name: str, old: Stored | None, run: RunResult) -> S
         spec=replace(test.spec, imports=(), first_call=False),
         blocks=tuple(start_block(block, name) for block in test.blocks),
         memory=None,
-        extras=(),
+        metrics=tuple(metric for metric in test.metrics if metric.name == TIME),
     )
     stored = _stored(alone, old.starts.get(name) if old else None, run)
     return replace(stored, accepted=())
@@ -171,7 +171,7 @@ def _memory(test: TestResult, run: RunResult) -> StoredMemory | None:
         dirty=run.dirty,
         facts=facts_of(run.fingerprint, test.spec.threads),
         repeats=test.memory.repeats,
-        values={result.metric.name: result.head for result in test.memory.metrics},
+        values={m.name: m.head for m in test.metrics if m.family is MetricFamily.MEMORY},
     )
 
 

@@ -17,7 +17,7 @@ from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.report.github import run_address
 from pytest_rlperf.report.markdown import render_markdown
-from pytest_rlperf.report.read_back import read_run
+from pytest_rlperf.report.result_file import read_run
 from pytest_rlperf.web import Patience, Reply, Request, Unanswered, checked_url, send
 
 # -- the part of GitHub's API that a comment needs ----------------------------------------------

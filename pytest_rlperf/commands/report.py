@@ -9,7 +9,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.publishing import write_report
 from pytest_rlperf.history.branch import NAME, history_of, history_on
 from pytest_rlperf.history.records import History
-from pytest_rlperf.report.read_back import read_run
+from pytest_rlperf.report.result_file import read_run
 
 FOLDER = Path("rlperf-report")
 

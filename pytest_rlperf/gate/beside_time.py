@@ -6,14 +6,14 @@ Each follows its tests through the blocks and keeps them open as long as it want
 import math
 import statistics
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from pytest_rlperf.gate.partners import BlockRatios, Partner, gate_of
 from pytest_rlperf.gate.track import Track
 from pytest_rlperf.metrics.exponent import ALLOWED, exponent_metric, slope_blur, slopes
 from pytest_rlperf.metrics.starts import start_block, start_gate, start_key, start_metric
 from pytest_rlperf.model.block import Block, LogRatios
-from pytest_rlperf.model.metric import ExtraMetric, Outcome
+from pytest_rlperf.model.metric import GrowthCurve, Metric, Outcome
 from pytest_rlperf.stats.decide import Decision, DifferenceGate, Gate, decide
 from pytest_rlperf.stats.verdicts import Ended
 
@@ -46,21 +46,20 @@ class Family:
         self.decision = decide(apart, self._gate(partner, gates), exhausted)
         return self.decision.outcome is None
 
-    def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
+    def metric(self, partner: Partner, interrupted: bool) -> Metric:
         time = self.told_with.decision
-        metric = exponent_metric(
-            self._sizes,
+        head, base = (self._times(side) for side in (_head_times, _base_times))
+        return exponent_metric(
+            GrowthCurve(tuple(self._sizes), head, base),
             list(self._slopes(_head_times).values()),
             list(self._slopes(_base_times).values()),
             self._trouble(partner) or self.decision,
             largest=time.interval if time else None,
             scouted_base=self._scouted_base(),
         )
-        head, base = (self._times(side) for side in (_head_times, _base_times))
-        return replace(metric, head_ns=head, base_ns=base)
 
     def _times(self, side: Callable[[Track], ByBlock]) -> tuple[float, ...]:
-        """Of a call at each size; nothing where one was not measured."""
+        """Return the time of a call at each size; nothing where one was not measured."""
         times = [list(side(track).values()) for track in self.tracks]
         return tuple(math.exp(statistics.median(each)) for each in times) if all(times) else ()
 
@@ -159,7 +158,7 @@ class Start:
         self.decision = decide(comparison.ratios(ratios), gate, exhausted)
         return self.decision.outcome is None
 
-    def metric(self, partner: Partner, interrupted: bool) -> ExtraMetric:
+    def metric(self, partner: Partner, interrupted: bool) -> Metric:
         comparison = partner.comparison(self._key)
         label = None if comparison is None else comparison.label
         return start_metric(

@@ -4,12 +4,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
 
+from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.partners import Comparison, Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.metrics.call_time import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.metric import ExtraMetric
+from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
 from pytest_rlperf.stats.decide import Gate, decide
@@ -197,7 +199,7 @@ class Campaign:
         for nodeid, track in self.tracks.items():
             track.held = nodeid in held
 
-    def _extras(self, track: Track) -> tuple[ExtraMetric, ...]:
+    def _extras(self, track: Track) -> tuple[Metric, ...]:
         own = [extra for extra in self._beside if extra.told_with is track]
         return tuple(extra.metric(self._partner, self._interrupted) for extra in own)
 
@@ -233,17 +235,20 @@ class Campaign:
         return TestResult(
             nodeid=b.nodeid,
             spec=b.spec,
-            verdict=verdict,
+            metrics=(
+                *time_metrics(verdict, track.blocks, track.steps, track.judged),
+                *self._extras(track),
+            ),
             blocks=tuple(track.blocks),
-            log_ratios=track.judged,
             plan=track.plan,
             size=b.size,
-            unit=comparison.unit(track.block_ratios) if comparison else {},
+            reference=reference_time(
+                track.blocks, comparison.unit(track.block_ratios) if comparison else {}
+            ),
             steps=track.steps,
             first_call_ns=track.first_call_ns,
             drift=drift_of(track.blocks),
             phases=phases_of(track.blocks),
-            extras=self._extras(track),
             failure=track.failure,
             skipped=track.skipped,
             source_hash=b.source_hash,

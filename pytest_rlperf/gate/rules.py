@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.model.block import LEAST_BLOCKS
-from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
@@ -31,19 +31,8 @@ def with_accepted(
 
 
 def _with_accepted(test: TestResult, entry: Exemption | None, today: datetime.date) -> TestResult:
-    extras = tuple(
-        replace(extra, verdict=accepted_verdict(extra.verdict, entry, today))
-        for extra in test.extras
-    )
-    verdict = accepted_verdict(test.verdict, entry, today)
-    test = replace(test, verdict=verdict, extras=extras)
-    if test.memory is None:
-        return test
-    metrics = tuple(
-        replace(found, verdict=accepted_verdict(found.verdict, entry, today))
-        for found in test.memory.metrics
-    )
-    return replace(test, memory=replace(test.memory, metrics=metrics))
+    metrics = (replace(m, verdict=accepted_verdict(m.verdict, entry, today)) for m in test.metrics)
+    return replace(test, metrics=tuple(metrics))
 
 
 def entry_for(nodeid: str, entries: Iterable[Exemption]) -> Exemption | None:
@@ -153,7 +142,7 @@ def _status(kpi: Kpi, reading: Reading) -> tuple[Status, str]:
 def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
     values = _values(kpi.metric, test)
     size, blocks = _estimate(values), len(values)
-    if kpi.metric is not Metric.OVERHEAD:
+    if kpi.metric is not KpiMetric.OVERHEAD:
         return _reading(size, blocks, lambda log: math.exp(log) / kpi.scale)
     if partner is None:
         claim = kpi.name + WITHOUT
@@ -163,30 +152,31 @@ def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
     return _reading(excess, fewest, lambda log: math.expm1(log) / kpi.scale)
 
 
-def _values(metric: Metric, test: TestResult) -> Sequence[float]:
+def _values(metric: KpiMetric, test: TestResult) -> Sequence[float]:
     """Return a value a block, above zero: ns, steps/s or bytes."""
     if test.failure is not None or test.skipped is not None:
         raise NotMeasured(f"{test.nodeid} {'failed' if test.failure else 'was skipped'}")
-    times = [block.head.call_ns for block in test.blocks]
+    times = () if test.time is None else test.time.head
+    values: Sequence[float]
     match metric:
-        case Metric.TIME | Metric.OVERHEAD:
+        case KpiMetric.TIME | KpiMetric.OVERHEAD:
             values = times
-        case Metric.STEP_TIME:
+        case KpiMetric.STEP_TIME:
             values = [ns / (test.steps or 1) for ns in times]
-        case Metric.THROUGHPUT:
+        case KpiMetric.THROUGHPUT:
             if test.steps is None:
                 raise NotMeasured(f"{test.nodeid} does not say how many steps a call makes")
             values = [test.steps * 1e9 / ns for ns in times]
-        case Metric.FIRST_CALL:
+        case KpiMetric.FIRST_CALL:
             values = [] if test.first_call_ns is None else [test.first_call_ns]
-        case Metric.MEMORY:
+        case KpiMetric.MEMORY:
             values = [max(1.0, number) for number in test.memory_bytes]
     if not values:
-        if metric is Metric.MEMORY and test.memory is None:
+        if metric is KpiMetric.MEMORY and test.memory is None:
             raise NotMeasured(
                 f"{test.nodeid} does not ask for its memory; mark it with memory=True"
             )
-        what = "memory" if metric is Metric.MEMORY else "time"
+        what = "memory" if metric is KpiMetric.MEMORY else "time"
         raise NotMeasured(f"the {what} of {test.nodeid} was not measured")
     return values
 

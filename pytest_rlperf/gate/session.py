@@ -28,6 +28,7 @@ from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import Profiler, point_to_revision
 from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
+from pytest_rlperf.report.text import Style
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
 from pytest_rlperf.workers.blocks import Blocks
@@ -153,7 +154,7 @@ class GateSession(MeasuringSession):
         )
 
     def _judged(self, run: RunResult) -> RunResult:
-        """With whom it was compared, and what the project rules."""
+        """Return the run with whom it was compared, and with what the project rules."""
         if self._revisions.head is not None:
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
         run = replace(run, tests=without_oversubscribed(run.tests))
@@ -191,9 +192,9 @@ class GateSession(MeasuringSession):
             return
         terminalreporter.ensure_newline()
         terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
-        for text in render_sections(run):
-            bad, poor = text.startswith(("REGRESSED", "ALERT")), text.startswith("missed")
-            terminalreporter.write_line(text, red=bad, yellow=poor)
+        for line in render_sections(run):
+            bad, poor = line.style is Style.BAD, line.style is Style.POOR
+            terminalreporter.write_line(line.text, red=bad, yellow=poor)
         for notice in (*self._notices, *self._published.notices):
             terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
         for advice in self._advice(run):
@@ -257,7 +258,7 @@ def _attached(
     memory: MemoryCampaign,
     interrupted: bool,
 ) -> list[TestResult]:
-    """All tests in their order, with what is known of time and memory."""
+    """Return the tests in their order, with what is known of time and memory."""
     found = {test.nodeid: test for test in timed}
     for nodeid in memory.tracks:
         found[nodeid] = memory.attached(nodeid, found.get(nodeid), interrupted)

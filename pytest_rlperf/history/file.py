@@ -14,9 +14,10 @@ from typing import Any
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import NUMBER, Shape, append_lines, misfits, parse_json, split_lines
-from pytest_rlperf.history.records import PastMetric, PastTest, ReferenceTime
+from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.machine.fingerprint import machine_key
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.block import ReferenceTime
+from pytest_rlperf.model.metric import THROUGHPUT, Outcome
 from pytest_rlperf.report.result_file import ANEW
 
 SCHEMA = 1
@@ -132,14 +133,11 @@ def _is_date(text: str | None) -> bool:
         return False
 
 
-# From a result to what the history keeps of it.
+# -- from a result to what the history keeps of it ----------------------------------------------
 
 
 Result = Mapping[str, Any]
-"""As `store.result_file.read_result` returns it, or a part of it."""
-
-SAME_AS_TIME = "throughput"
-"""The verdict on time shown a second time."""
+"""As `report.result_file.read_result` returns it, or a part of it."""
 
 
 def entries_of(result: Result, name: str, committed: str | None) -> list[PastTest]:
@@ -203,7 +201,7 @@ def _entry(test: Result, common: Mapping[str, Any]) -> PastTest:
 
 def _metrics(test: Result) -> Iterator[PastMetric]:
     for metric in test["metrics"]:
-        unjudged = metric["name"] == SAME_AS_TIME or metric["outcome"] == Outcome.SHOWN
+        unjudged = metric["name"] == THROUGHPUT or metric["outcome"] == Outcome.SHOWN
         if metric["value"] is not None and not unjudged:
             yield PastMetric(
                 name=metric["name"],

@@ -1,9 +1,9 @@
 """What the history keeps of a test, and what it says of it: plain data, for whoever shows it."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import Interval
 
 DATA_BRANCH = "rlperf-data"
@@ -27,15 +27,6 @@ class PastMetric:
     high: float | None = None
     threshold: float | None = None
     blocks: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class ReferenceTime:
-    """A test's time over that of each reference kernel (log scale)."""
-
-    edition: int  # of the kernels
-    log_ratios: Mapping[str, float]
-    weights: Mapping[str, float] = field(default_factory=dict)  # of its unit; empty: not chosen
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,19 +12,18 @@ from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, Points
+from pytest_rlperf.metrics.call_time import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.memory import (
     JUDGED,
     METRICS,
-    PEAK,
     Evidence,
     Limits,
-    MemoryMetric,
     MemoryResult,
     Pass,
     Probe,
 )
-from pytest_rlperf.model.metric import WORST_FIRST, Outcome, Verdict
+from pytest_rlperf.model.metric import KINDS, PEAK, Metric, MetricKind, Outcome, Verdict
 from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
@@ -37,6 +36,9 @@ LEAST_REPEATS = 2
 CALLS_S = 2.0
 """For the calls of one process: so many repeats as fit, since a slope is the better for each."""
 MOST_ROUNDS = 2 * LOOKS[-1]
+NAMES = tuple(KINDS)
+UPPER_BOUND = "upper bound: the sum of the peaks of several processes"
+INEXACT = "peaks before the calls included: the kernel's mark cannot be set back here"
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ class MemoryTrack:
     def rounds(self) -> int:
         return max((len(sizes) for sizes in self.head.values()), default=0)
 
-    def wants(self, metric: MemoryMetric) -> bool:
+    def wants(self, metric: MetricKind) -> bool:
         decision = self.decisions.get(metric.name)
         if decision is None:  # nothing to compare with: enough processes to show its spread
             return len(self.head.get(metric.name, ())) < LEAST_BLOCKS
@@ -208,42 +210,39 @@ class MemoryCampaign:
         """Return the result of a test with what is known of its memory; `timed` is None where its
         time is not measured.
         """
-        memory = self._result(self.tracks[nodeid], interrupted)
-        track = self.tracks[nodeid].track
-        b, peak = track.benchmark, memory.metric(PEAK.name)
-        test = timed or TestResult(
-            nodeid=nodeid,
-            spec=b.spec,
-            verdict=min(memory.verdicts, key=lambda v: WORST_FIRST.index(v.outcome)),
-            source_hash=b.source_hash,
-            repeat_command=b.repeat_command,
-            timed=False,
+        memory = self.tracks[nodeid]
+        track, b = memory.track, memory.track.benchmark
+        curves = (*memory.curves, [], [])
+        head, base = (
+            replace(evidence, curve=tuple(curve))
+            for evidence, curve in zip(memory.evidence, curves, strict=False)
         )
-        test = replace(test, memory=memory, memory_bytes=peak.head if peak else ())
+        metrics = self._metrics(memory, head)
+        test = timed or TestResult(
+            nodeid, b.spec, source_hash=b.source_hash, repeat_command=b.repeat_command
+        )
+        test = replace(
+            test,
+            metrics=tuple(sorted((*test.metrics, *metrics), key=lambda m: NAMES.index(m.name))),
+            memory=MemoryResult(
+                repeats=memory.repeats,
+                head=head,
+                base=base if self._runs.paired else None,
+                trouble=None if metrics else _trouble(track, interrupted),
+            ),
+        )
         if track.failure is None and track.skipped is None:
             return test
-        outcome = Outcome.FAILED if track.failure else Outcome.SKIPPED
-        verdict = Verdict(outcome, "there is nothing to judge")
-        return replace(test, verdict=verdict, failure=track.failure, skipped=track.skipped)
+        test = replace(test, failure=track.failure, skipped=track.skipped)
+        return with_time_verdict(test, test.worst)
 
-    def _result(self, track: MemoryTrack, interrupted: bool) -> MemoryResult:
+    def _metrics(self, track: MemoryTrack, head: Evidence) -> tuple[Metric, ...]:
         limits = self._limits_of(track)
-        found = tuple(
+        metrics = (
             judged(sizes, limits, track.decisions.get(sizes.metric.name))
             for sizes in self._sizes(track)
         )
-        curves = (*track.curves, [], [])
-        head, base = (
-            replace(evidence, curve=tuple(curve))
-            for evidence, curve in zip(track.evidence, curves, strict=False)
-        )
-        return MemoryResult(
-            metrics=found,
-            repeats=track.repeats,
-            head=head,
-            base=base if self._runs.paired else None,
-            trouble=None if found else _trouble(track.track, interrupted),
-        )
+        return tuple(_labelled(m, head) if m.name == PEAK else m for m in metrics)
 
     def _show_progress(self, number: int) -> None:
         done = sum(not track.open for track in self.tracks.values())
@@ -265,7 +264,7 @@ def repeats_for(call_s: float) -> int:
 
 
 def _against_stored(
-    metric: MemoryMetric, head: tuple[float, ...], level: MemoryLevel | Ended | None
+    metric: MetricKind, head: tuple[float, ...], level: MemoryLevel | Ended | None
 ) -> Sizes:
     if isinstance(level, Ended):
         return Sizes(metric, head, ended=level)
@@ -287,6 +286,13 @@ def _trouble(track: Track, interrupted: bool) -> Verdict:
 
 def _reports(played: MemoryPlayed) -> list[MemoryReport]:
     return [run.report for run in played.runs if isinstance(run.report, MemoryReport)]
+
+
+def _labelled(peak: Metric, evidence: Evidence) -> Metric:
+    """Return the peak with how its number came about, where that matters."""
+    labels = [UPPER_BOUND] if evidence.is_upper_bound else []
+    labels += [] if evidence.exact else [INEXACT]
+    return replace(peak, verdict=replace(peak.verdict, label="; ".join(labels) or None))
 
 
 def _combined(evidence: Evidence, report: MemoryReport) -> Evidence:

@@ -11,8 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pytest_rlperf.model.block import LEAST_BLOCKS
-from pytest_rlperf.model.memory import Excess, Limits, MemoryMetric, MetricResult, Rule
-from pytest_rlperf.model.metric import Interval, Outcome, Severity, Verdict
+from pytest_rlperf.model.memory import Excess, Limits
+from pytest_rlperf.model.metric import (
+    Interval,
+    Metric,
+    MetricKind,
+    Outcome,
+    Rule,
+    Severity,
+    Verdict,
+)
 from pytest_rlperf.model.quantity import format_bytes, format_percent
 from pytest_rlperf.stats.decide import Decision, DifferenceGate, decide
 from pytest_rlperf.stats.estimate import estimate
@@ -57,7 +65,7 @@ class SizeGate(DifferenceGate):
 class Sizes:
     """One metric of one test, process by process."""
 
-    metric: MemoryMetric
+    metric: MetricKind
     head: tuple[float, ...]
     base: tuple[float, ...] = ()
     stored: bool = False  # the base's are of another run, and not paired with head's
@@ -85,17 +93,17 @@ def decided(sizes: Sizes, limits: Limits, gates: int, exhausted: bool) -> Decisi
     return decide([SizeDifference(size - base) for size in sizes.head], gate, exhausted)
 
 
-def judged(sizes: Sizes, limits: Limits, decision: Decision | None) -> MetricResult:
-    """The metric with its verdict."""
+def judged(sizes: Sizes, limits: Limits, decision: Decision | None) -> Metric:
+    """Return the metric with its verdict."""
     rule = sizes.metric.rule
     excess = None if rule is None else limits.of(rule)
     amount = decision.interval if decision else None
-    return MetricResult(
-        metric=sizes.metric,
+    return Metric(
+        name=sizes.metric.name,
+        verdict=SHOWN if excess is None else _verdict(sizes, excess, decision),
         head=sizes.head,
-        value=sizes.value,
-        verdict=SHOWN if rule is None or excess is None else _verdict(sizes, excess, decision),
         base=sizes.base,
+        value=sizes.value,
         base_value=sizes.base_value,
         amount=amount,
         threshold_abs=None if excess is None else excess.amount,

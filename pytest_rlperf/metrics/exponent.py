@@ -9,8 +9,18 @@ holds all sizes gives one difference, and blocks are judged as those of time are
 import math
 import statistics
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 
-from pytest_rlperf.model.metric import EXPONENT, ExtraMetric, Interval, Outcome, Severity, Verdict
+from pytest_rlperf.model.metric import (
+    EXPONENT,
+    GrowthCurve,
+    Interval,
+    Metric,
+    Outcome,
+    Severity,
+    Verdict,
+)
+from pytest_rlperf.model.quantity import growth_law
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
 
@@ -21,12 +31,11 @@ than the smallest."""
 MEDIUM_ABOVE = 0.25
 HIGH_ABOVE = 0.5
 
-NEAR = 0.1
-"""An exponent is called by the name of a law that lies no further away."""
-
 
 def slope_weights(sizes: Sequence[float]) -> list[float]:
-    """Of the least-squares slope over the logarithms: it is the weighted sum of the values."""
+    """Return the weights of the least-squares slope over the logarithms of the sizes: the slope is
+    the weighted sum of the values.
+    """
     logs = [math.log(size) for size in sizes]
     centre = statistics.fmean(logs)
     squares = math.fsum((log - centre) ** 2 for log in logs)
@@ -48,38 +57,26 @@ def slopes(values: Mapping[float, Mapping[int, float]]) -> dict[int, float]:
 
 
 def slope_blur(sizes: Sequence[float], blurs: Iterable[float]) -> float:
-    """What the blur of each size's baseline comes to in the slope."""
+    """Return what the blur of each size's baseline comes to in the slope."""
     return math.hypot(*(w * blur for w, blur in zip(slope_weights(sizes), blurs, strict=True)))
 
 
-def in_words(exponent: float, sizes: Sequence[float]) -> str:
-    """O(1), O(n log n), O(n^1.5): the nearest law where one is near."""
-    laws = {"O(1)": 0.0, "O(n)": 1.0, "O(n²)": 2.0}
-    if min(sizes) > math.e:  # below, log n is no growth to speak of
-        laws["O(n log n)"] = 1 + _logarithm(sizes)
-    name = min(laws, key=lambda law: abs(laws[law] - exponent))
-    return name if abs(laws[name] - exponent) <= NEAR else f"O(n^{exponent:.2g})"
-
-
-def _logarithm(sizes: Sequence[float]) -> float:
-    """The slope that log n has over these sizes."""
-    weights = slope_weights(sizes)
-    return math.fsum(w * math.log(math.log(n)) for w, n in zip(weights, sizes, strict=True))
-
-
 def exponent_metric(
-    sizes: Sequence[float],
+    curve: GrowthCurve,
     head: Sequence[float],
     base: Sequence[float],
     found: Decision | Ended | None,
     *,
     largest: Interval | None,
     scouted_base: float | None = None,
-) -> ExtraMetric:
-    """`head` and `base` are exponents by block; `largest` is the change of the time at the largest
+) -> Metric:
+    """Return the exponent of the times on `curve` with its verdict.
+
+    `head` and `base` are exponents by block; `largest` is the change of the time at the largest
     size; None: nothing was compared. `scouted_base` is the base's exponent where its slices are too
     short to tell; the change then reads too small.
     """
+    sizes = curve.sizes
     decision = found if isinstance(found, Decision) else None
     amount = decision.interval if decision else None
     value = statistics.median(head) if head else None
@@ -87,21 +84,21 @@ def exponent_metric(
     if base_value is not None and scouted_base is not None:
         base_value = scouted_base
     words = " became ".join(
-        dict.fromkeys(in_words(each, sizes) for each in (base_value, value) if each is not None)
+        dict.fromkeys(growth_law(each, sizes) for each in (base_value, value) if each is not None)
     )
     if scouted_base is not None:
         words += " (the base's calls are too short beside head's: its exponent is the scout's)"
-    return ExtraMetric(
+    label = f"sizes {', '.join(f'{size:g}' for size in sizes)}"
+    return Metric(
         name=EXPONENT,
-        unit=None,
+        verdict=replace(_verdict(found, words, largest), label=label),
         head=tuple(head),
-        verdict=_verdict(found, words, largest),
         base=tuple(base),
         value=value,
         base_value=base_value,
         amount=amount,
         threshold_abs=ALLOWED,
-        sizes=tuple(sizes),
+        curve=curve,
     )
 
 
@@ -132,6 +129,3 @@ def _severity(change: float) -> Severity:
     if change > HIGH_ABOVE:
         return Severity.HIGH
     return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE
-
-
-# Tests of one function at several sizes, which together tell how its time grows.

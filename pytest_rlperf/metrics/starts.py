@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from pytest_rlperf.model.block import Block, Reference, SideBlock
-from pytest_rlperf.model.metric import ExtraMetric
+from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Decision, Gate
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
@@ -58,8 +58,8 @@ def start_metric(
     *,
     labels: Iterable[str],
     interrupted: bool,
-) -> ExtraMetric:
-    """`blocks` are those of `start_block`."""
+) -> Metric:
+    """Return a start with its verdict; `blocks` are those that `start_block` makes."""
     verdict = verdict_of(
         found if isinstance(found, Decision) else None,
         found if isinstance(found, Ended) else None,
@@ -72,15 +72,11 @@ def start_metric(
     head = tuple(block.head.call_ns for block in blocks)
     value = statistics.median(head) if head else None
     worse = 1 + verdict.interval.change if verdict.interval else None
-    return ExtraMetric(
+    return Metric(
         name=name,
-        unit="ns",
-        head=head,
         verdict=verdict,
+        head=head,
         base=tuple(block.base.call_ns for block in blocks if block.base is not None),
         value=value,
         base_value=value / worse if value is not None and worse else None,
     )
-
-
-# Starts of fresh processes that a test asks for, followed through a campaign.

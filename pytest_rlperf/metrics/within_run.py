@@ -8,8 +8,6 @@ them, sum up to the change of the test.
 import math
 import statistics
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import asdict
-from typing import Any
 
 from pytest_rlperf.model.block import (
     LEAST_BLOCKS,
@@ -101,7 +99,7 @@ DOUBT = 0.01
 
 
 def drift_of(blocks: Sequence[Block]) -> Drift | None:
-    """None: there are too few blocks, or slices in them."""
+    """Return the drift of both sides; None: there are too few blocks, or slices in them."""
     long = [block for block in blocks if len(block.head.own_ns) >= LEAST_SLICES]
     if len(long) < LEAST_BLOCKS:
         return None
@@ -115,7 +113,7 @@ def drift_of(blocks: Sequence[Block]) -> Drift | None:
 
 
 def slope(times: Sequence[float]) -> float:
-    """Of the logarithm, a slice."""
+    """Return by how much the logarithm grows from slice to slice."""
     logs = [math.log(time) for time in times]
     apart = (len(logs) + 1) // 2
     pairs = zip(logs, logs[apart:], strict=False)
@@ -134,7 +132,7 @@ def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
     )
 
 
-# The phases of tests as text and as data.
+# -- phases as text -----------------------------------------------------------------------------
 
 
 def render_phase_table(run: RunResult) -> list[str]:
@@ -169,7 +167,7 @@ def _between(base: float | None, head: float, shown: Callable[[float], str]) -> 
 
 
 def render_moved(test: TestResult) -> Iterator[str]:
-    """For a failure: the phases that made the test slower or faster, most first."""
+    """Yield the phases that made a failing test slower or faster, most first."""
     moved = [(p.adds, p.name) for p in test.phases if p.moved and p.adds is not None]
     moved.sort(key=lambda each: -abs(each[0].change))
     if moved:
@@ -177,17 +175,7 @@ def render_moved(test: TestResult) -> Iterator[str]:
         yield f"  phases: {', '.join(parts)} of the whole call"
 
 
-def phases_as_dicts(test: TestResult) -> list[dict[str, Any]]:
-    return [_as_dict(phase) for phase in test.phases]
-
-
-def _as_dict(phase: PhaseResult) -> dict[str, Any]:
-    found = asdict(phase)
-    adds = found.pop("adds") or {"change": None, "low": None, "high": None}
-    return {**found, **adds}
-
-
-# Slices that get slower as a block goes on, as text and as data.
+# -- drift as text ------------------------------------------------------------------------------
 
 
 def render_drift(drift: Drift | None) -> str | None:
@@ -205,24 +193,3 @@ def render_drift(drift: Drift | None) -> str | None:
 def _of_base(base: SideDrift) -> str:
     change = format_percent(base.change.change)
     return f"so they do on the base ({change})" if base.matters else f"not on the base ({change})"
-
-
-def drift_as_dict(drift: Drift | None) -> dict[str, Any] | None:
-    """None: it was not measured, or in too few slices."""
-    if drift is None:
-        return None
-    return {
-        "slices": drift.slices,
-        "head": _side_as_dict(drift.head),
-        "base": None if drift.base is None else _side_as_dict(drift.base),
-    }
-
-
-def _side_as_dict(side: SideDrift) -> dict[str, Any]:
-    found = side.change
-    return {
-        "change": found.change,
-        "low": found.low,
-        "high": found.high,
-        "matters": side.matters,
-    }

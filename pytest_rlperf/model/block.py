@@ -132,3 +132,12 @@ class Drift:
         """The sides that were measured, by name."""
         base = {} if self.base is None else {"base": self.base}
         return {**base, "head": self.head}
+
+
+@dataclass(frozen=True, slots=True)
+class ReferenceTime:
+    """A test's time over that of each reference kernel (log scale)."""
+
+    edition: int  # of the kernels
+    log_ratios: Mapping[str, float]
+    weights: Mapping[str, float] = field(default_factory=dict)  # of its unit; empty: not chosen

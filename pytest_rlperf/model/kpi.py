@@ -4,18 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from pytest_rlperf.model.metric import Direction
+
 WITHOUT = ":without"
 """Ends the claim of the test that does the same work without what an overhead KPI prices."""
 
 
-class Direction(StrEnum):
-    """Whether a lower or a higher value is better."""
-
-    LOWER = "lower"
-    HIGHER = "higher"
-
-
-class Metric(StrEnum):
+class KpiMetric(StrEnum):
     TIME = "time"  # of a call
     STEP_TIME = "step_time"  # of a step; a test that declares no steps makes one a call
     FIRST_CALL = "first_call"  # compiling and cold caches included
@@ -25,19 +20,19 @@ class Metric(StrEnum):
 
     @property
     def direction(self) -> Direction:
-        return Direction.HIGHER if self is Metric.THROUGHPUT else Direction.LOWER
+        return Direction.HIGHER if self is KpiMetric.THROUGHPUT else Direction.LOWER
 
 
 TIME_UNITS = {"ns": 1.0, "us": 1e3, "µs": 1e3, "ms": 1e6, "s": 1e9}
 BYTE_UNITS = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9}
 
-UNITS: Mapping[Metric, Mapping[str, float]] = {
-    Metric.TIME: TIME_UNITS,
-    Metric.STEP_TIME: TIME_UNITS,
-    Metric.FIRST_CALL: TIME_UNITS,
-    Metric.THROUGHPUT: {"steps/s": 1.0},
-    Metric.MEMORY: BYTE_UNITS,
-    Metric.OVERHEAD: {"%": 0.01},
+UNITS: Mapping[KpiMetric, Mapping[str, float]] = {
+    KpiMetric.TIME: TIME_UNITS,
+    KpiMetric.STEP_TIME: TIME_UNITS,
+    KpiMetric.FIRST_CALL: TIME_UNITS,
+    KpiMetric.THROUGHPUT: {"steps/s": 1.0},
+    KpiMetric.MEMORY: BYTE_UNITS,
+    KpiMetric.OVERHEAD: {"%": 0.01},
 }
 """The size of each unit in what the metric is measured in: ns, steps/s, bytes or a fraction."""
 
@@ -47,7 +42,7 @@ class Kpi:
     """A limit on a metric: missing the target warns, crossing the alert fails the test."""
 
     name: str
-    metric: Metric
+    metric: KpiMetric
     target: float  # in `unit`, as the alert
     alert: float
     unit: str
@@ -79,12 +74,12 @@ class Kpi:
 
 
 BUILT_IN = (
-    Kpi("environment_step", Metric.STEP_TIME, target=1, alert=5, unit="ms"),
-    Kpi("policy_forward", Metric.STEP_TIME, target=0.1, alert=1, unit="ms"),
-    Kpi("safety_overhead", Metric.OVERHEAD, target=10, alert=25, unit="%"),
-    Kpi("memory_per_episode", Metric.MEMORY, target=100, alert=500, unit="MB"),
-    Kpi("compilation", Metric.FIRST_CALL, target=5, alert=30, unit="s"),
-    Kpi("training_throughput", Metric.THROUGHPUT, target=1000, alert=100, unit="steps/s"),
+    Kpi("environment_step", KpiMetric.STEP_TIME, target=1, alert=5, unit="ms"),
+    Kpi("policy_forward", KpiMetric.STEP_TIME, target=0.1, alert=1, unit="ms"),
+    Kpi("safety_overhead", KpiMetric.OVERHEAD, target=10, alert=25, unit="%"),
+    Kpi("memory_per_episode", KpiMetric.MEMORY, target=100, alert=500, unit="MB"),
+    Kpi("compilation", KpiMetric.FIRST_CALL, target=5, alert=30, unit="s"),
+    Kpi("training_throughput", KpiMetric.THROUGHPUT, target=1000, alert=100, unit="steps/s"),
 )
 
 

@@ -6,7 +6,7 @@ from enum import StrEnum
 from typing import Any, Self
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.metric import Interval, Outcome, Verdict
+from pytest_rlperf.model.metric import KINDS, MetricFamily, Rule, Verdict
 from pytest_rlperf.model.quantity import parse_bytes, parse_fraction
 
 KIB = 1024
@@ -23,43 +23,14 @@ class Pass(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """What a process is to do with the measured function."""
+    """An order to a process: how to look at the measured function, and how often to call it."""
 
     look: Pass
     repeats: int  # calls of it
 
 
-class Rule(StrEnum):
-    """Which limit a metric is held against."""
-
-    RESIDENT = "resident"
-    TRACED = "traced"
-    GROWTH = "growth"
-    RESIDENT_GROWTH = "resident growth"
-
-
-@dataclass(frozen=True, slots=True)
-class MemoryMetric:
-    name: str
-    unit: str
-    rule: Rule | None = None  # None: shown, not judged
-
-
-PEAK = MemoryMetric("peak_rss", "bytes", Rule.RESIDENT)
-METRICS = (
-    PEAK,
-    MemoryMetric("uss", "bytes", Rule.RESIDENT),
-    MemoryMetric("shared_memory", "bytes", Rule.RESIDENT),
-    MemoryMetric("traced_peak", "bytes", Rule.TRACED),
-    MemoryMetric("growth", "bytes/repeat", Rule.GROWTH),
-    MemoryMetric("growth_rss", "bytes/repeat", Rule.RESIDENT_GROWTH),
-    MemoryMetric("memray_peak", "bytes"),
-    MemoryMetric("traced_blocks", "blocks"),
-    MemoryMetric("gc_collections", "collections"),
-    MemoryMetric("gc_pause", "ns"),
-)
-"""Of all of them less is better."""
-JUDGED = tuple(metric for metric in METRICS if metric.rule is not None)
+METRICS = tuple(kind for kind in KINDS.values() if kind.family is MetricFamily.MEMORY)
+JUDGED = tuple(kind for kind in METRICS if kind.rule is not None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +53,7 @@ class Limits:
     growth_rss: float = 8.0 * KIB  # bytes a repeat, of what the kernel counts in pages
 
     def changed(self, given: Mapping[str, Any]) -> Self:
-        """With other values for the fields that are `given`."""
+        """Return the limits with other values for the fields that are `given`."""
         return replace(self, **given)
 
     def of(self, rule: Rule) -> Excess:
@@ -133,43 +104,16 @@ class Evidence:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricResult:
-    """One metric, measured in fresh processes, and what is said of it."""
-
-    metric: MemoryMetric
-    head: tuple[float, ...]  # one a process
-    value: float
-    verdict: Verdict  # its interval is relative to the base; None where the base is zero
-    base: tuple[float, ...] = ()
-    base_value: float | None = None
-    amount: Interval | None = None  # the change in the metric's unit
-    threshold_abs: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryResult:
-    """All that is known of a test's memory."""
+    """The evidence beside the metrics of a test's memory."""
 
-    metrics: tuple[MetricResult, ...]
     repeats: int
     head: Evidence = field(default_factory=Evidence)
     base: Evidence | None = None
     trouble: Verdict | None = None  # why nothing was measured
 
-    @property
-    def verdicts(self) -> tuple[Verdict, ...]:
-        """Those on its metrics, or why there are none."""
-        found = tuple(m.verdict for m in self.metrics if m.metric.rule is not None)
-        return found if self.trouble is None else (self.trouble,)
 
-    def metric(self, name: str) -> MetricResult | None:
-        return next((found for found in self.metrics if found.metric.name == name), None)
-
-    def of(self, *outcomes: Outcome) -> tuple[MetricResult, ...]:
-        return tuple(found for found in self.metrics if found.verdict.outcome in outcomes)
-
-
-# Limits of memory as people write them: `"20%,1MiB"`, or `"1KiB"` for what grows.
+# -- limits as people write them: `"20%,1MiB"`, or `"1KiB"` for what grows ----------------------
 
 
 EXCESSES = ("resident", "traced")
@@ -192,7 +136,7 @@ def parse_limit(key: str, value: str | float, name: str) -> Excess | float:
 
 
 def parse_limits(given: Mapping[str, Any], name: str) -> dict[str, Excess | float]:
-    """Of a mapping in a marker."""
+    """Return the limits that a mapping in a marker sets, by field."""
     for key in given:
         if key not in KEYS:
             known = ", ".join(KEYS)

@@ -1,7 +1,14 @@
-"""Numbers without opinion (`Interval`), and opinions with their evidence (`Verdict`)."""
+"""Numbers without opinion (`Interval`), opinions (`Verdict`), and what holds both (`Metric`).
 
+`KINDS` is the table of all metrics there are. Reports, the result file and the history loop over
+the metrics of a test and take from the table what a metric is called, measured and written in.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+
+from pytest_rlperf.model.quantity import format_bytes, format_rate, format_time, growth_law
 
 
 class Outcome(StrEnum):
@@ -80,27 +87,150 @@ class Verdict:
     label: str | None = None  # how the number came about, where that is not the usual way
 
 
-# What is judged of a test beside its time and memory.
+def badness(verdict: Verdict) -> tuple[int, int]:
+    """Return the key that sorts the worst first: by outcome, and regressions by severity."""
+    severe = verdict.severity if verdict.outcome is Outcome.REGRESSED else None
+    rank = 0 if severe is None else 1 + tuple(Severity).index(severe)
+    return WORST_FIRST.index(verdict.outcome), -rank
 
 
-EXPONENT = "exponent"
-IMPORT_TIME = "import_time"
-FIRST_CALL = "first_call"
+# -- the table of metrics -----------------------------------------------------------------------
+
+
+class Direction(StrEnum):
+    """What is better."""
+
+    LOWER = "lower"
+    HIGHER = "higher"
+
+
+class MetricFamily(StrEnum):
+    """How a metric is measured, which decides the table that tells it."""
+
+    TIME = "time"  # blocks of slices
+    MEMORY = "memory"  # fresh processes
+    GROWTH = "growth"  # blocks of all sizes of a test
+    START = "start"  # blocks, one observation in each
+
+
+class Rule(StrEnum):
+    """The limit that a metric of memory is held against."""
+
+    RESIDENT = "resident"
+    TRACED = "traced"
+    GROWTH = "growth"
+    RESIDENT_GROWTH = "resident growth"
+
+
+def _rate(per_second: float) -> str:
+    return f"{format_rate(per_second)} steps/s"
+
+
+def _bytes_a_repeat(size: float) -> str:
+    return f"{format_bytes(size)} a repeat"
+
+
+def _exponent(exponent: float, sizes: Sequence[float] = ()) -> str:
+    law = growth_law(exponent, sizes) if sizes else ""
+    return law if "^" in law else f"{exponent:.2f} {law}".rstrip()
+
+
+def _signed_bytes(size: float) -> str:
+    return f"{'-' if size < 0 else '+'}{format_bytes(abs(size))}"
 
 
 @dataclass(frozen=True, slots=True)
-class ExtraMetric:
-    """One metric with its verdict; of all of them less is better."""
+class MetricKind:
+    """A line of the table of metrics."""
 
     name: str
-    unit: str | None
-    head: tuple[float, ...]  # one a block
-    verdict: Verdict  # its interval is a share of the base; None where the change is not
+    unit: str | None  # None: a bare number
+    family: MetricFamily
+    write: Callable[..., str]  # takes a value, and the sizes that an exponent was fitted to
+    direction: Direction = Direction.LOWER
+    rule: Rule | None = None  # of memory; None: shown, not judged
+    relative: bool = True  # False: its change is told in its own unit, not as a share of the base
+
+    @property
+    def write_amount(self) -> Callable[[float], str]:
+        """Return what writes a change in the metric's own unit, with its sign."""
+        return _signed_bytes if self.family is MetricFamily.MEMORY else "{:+.2f}".format
+
+
+TIME, THROUGHPUT = "time", "throughput"
+PEAK = "peak_rss"
+EXPONENT, IMPORT_TIME, FIRST_CALL = "exponent", "import_time", "first_call"
+
+_TIME, _MEMORY, _START = MetricFamily.TIME, MetricFamily.MEMORY, MetricFamily.START
+KINDS = {
+    kind.name: kind
+    for kind in (
+        MetricKind(TIME, "ns", _TIME, format_time),
+        MetricKind(THROUGHPUT, "steps/s", _TIME, _rate, Direction.HIGHER),
+        MetricKind(PEAK, "bytes", _MEMORY, format_bytes, rule=Rule.RESIDENT),
+        MetricKind("uss", "bytes", _MEMORY, format_bytes, rule=Rule.RESIDENT),
+        MetricKind("shared_memory", "bytes", _MEMORY, format_bytes, rule=Rule.RESIDENT),
+        MetricKind("traced_peak", "bytes", _MEMORY, format_bytes, rule=Rule.TRACED),
+        MetricKind("growth", "bytes/repeat", _MEMORY, _bytes_a_repeat, rule=Rule.GROWTH),
+        MetricKind(
+            "growth_rss", "bytes/repeat", _MEMORY, _bytes_a_repeat, rule=Rule.RESIDENT_GROWTH
+        ),
+        MetricKind("memray_peak", "bytes", _MEMORY, format_bytes),
+        MetricKind("traced_blocks", "blocks", _MEMORY, "{:,.0f} blocks".format),
+        MetricKind("gc_collections", "collections", _MEMORY, "{:,.0f} collections".format),
+        MetricKind("gc_pause", "ns", _MEMORY, format_time),
+        MetricKind(EXPONENT, None, MetricFamily.GROWTH, _exponent, relative=False),
+        MetricKind(IMPORT_TIME, "ns", _START, format_time),
+        MetricKind(FIRST_CALL, "ns", _START, format_time),
+    )
+}
+"""All metrics by name, in the order in which reports tell them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GrowthCurve:
+    """The times that an exponent was fitted to."""
+
+    sizes: tuple[float, ...]
+    head_ns: tuple[float, ...] = ()  # time of a call at each of them
+    base_ns: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric of one test, as it was measured and what is said of it."""
+
+    name: str  # in `KINDS`
+    verdict: Verdict  # its interval is a share of the base; None where the change is none
+    head: tuple[float, ...] = ()  # one a block, or a process
     base: tuple[float, ...] = ()
     value: float | None = None  # None: not measured
     base_value: float | None = None
-    amount: Interval | None = None  # the change in the metric's own unit, where it is no share
+    amount: Interval | None = None  # the change in the metric's own unit, where that is judged too
     threshold_abs: float | None = None
-    sizes: tuple[float, ...] = ()  # over which an exponent was fitted
-    head_ns: tuple[float, ...] = ()  # time of a call at each of them
-    base_ns: tuple[float, ...] = ()
+    block_changes: tuple[float, ...] = ()  # of time: the change in each block, as judged
+    curve: GrowthCurve | None = None  # of an exponent
+
+    @property
+    def kind(self) -> MetricKind:
+        return KINDS[self.name]
+
+    @property
+    def family(self) -> MetricFamily:
+        return self.kind.family
+
+    @property
+    def unit(self) -> str | None:
+        return self.kind.unit
+
+    @property
+    def direction(self) -> Direction:
+        return self.kind.direction
+
+    @property
+    def outcome(self) -> Outcome:
+        return self.verdict.outcome
+
+    def written(self, value: float) -> str:
+        """Return a value of this metric as people read it."""
+        return self.kind.write(value, *(() if self.curve is None else (self.curve.sizes,)))

@@ -1,7 +1,7 @@
 """Quantities as people write them (`parse_*`), and as people read them (`format_*`)."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pytest_rlperf.errors import UsageError
 
@@ -116,3 +116,24 @@ def format_time(ns: float) -> str:
 
 def format_rate(per_second: float) -> str:
     return f"{per_second:,.0f}" if per_second >= 100 else f"{per_second:.3g}"
+
+
+NEAR = 0.1
+"""An exponent is called by the name of a law that lies no further away."""
+
+
+def growth_law(exponent: float, sizes: Sequence[float]) -> str:
+    """O(1), O(n log n), O(n^1.5): the nearest law where one is near."""
+    laws = {"O(1)": 0.0, "O(n)": 1.0, "O(n²)": 2.0}
+    if min(sizes) > math.e:  # below, log n is no growth to speak of
+        laws["O(n log n)"] = 1 + _logarithm(sizes)
+    name = min(laws, key=lambda law: abs(laws[law] - exponent))
+    return name if abs(laws[name] - exponent) <= NEAR else f"O(n^{exponent:.2g})"
+
+
+def _logarithm(sizes: Sequence[float]) -> float:
+    """Return the least-squares slope of log log n over log n at these sizes."""
+    logs = [math.log(size) for size in sizes]
+    centre = math.fsum(logs) / len(logs)
+    squares = math.fsum((log - centre) ** 2 for log in logs)
+    return math.fsum((log - centre) * math.log(log) for log in logs) / squares

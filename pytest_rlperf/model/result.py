@@ -1,4 +1,8 @@
-"""How a test's time goes with the size of its MPI job."""
+"""The result of a run: plain data, the same for every reporter.
+
+It holds the tests with their metrics, what MPI jobs make of more ranks, the proof of the gate where
+that was measured, and the numbers that a run ends with.
+"""
 
 import math
 from collections.abc import Mapping
@@ -6,16 +10,19 @@ from dataclasses import dataclass, field
 from enum import IntEnum
 from typing import TypedDict
 
-from pytest_rlperf.model.block import Block, Drift, PhaseResult
+from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
-    WORST_FIRST,
-    ExtraMetric,
+    PEAK,
+    THROUGHPUT,
+    TIME,
     Interval,
+    Metric,
     Outcome,
     Severity,
     Verdict,
+    badness,
 )
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Explanation
@@ -84,7 +91,7 @@ class ScalingTable:
     rows: tuple[ScalingRow, ...]  # smallest first
 
 
-# The gate itself, measured: verdicts on changes that are known, and what they come to.
+# -- the gate itself, measured: verdicts on changes that are known ------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +132,7 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """What the verdicts on one change at one threshold come to."""
+    """The rates that the verdicts on one change at one threshold come to."""
 
     injected: float
     threshold: float
@@ -153,7 +160,7 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """All verdicts that count, those of earlier runs included."""
+    """The verdicts that count, those of earlier runs included, and what they come to."""
 
     cases: tuple[Figures, ...]
     tests: Mapping[str, tuple[Figures, ...]]  # the same, test by test
@@ -170,7 +177,7 @@ class Proof:
         return sum(figures.n for figures in self.cases)
 
 
-# The result of a run: plain data, the same for every reporter.
+# -- tests and runs -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,46 +194,74 @@ class TestResult:
 
     nodeid: str
     spec: Spec
-    verdict: Verdict  # on its time; of a test of memory alone, the worst on that
+    metrics: tuple[Metric, ...] = ()  # time and throughput, memory, sizes and starts
     blocks: tuple[Block, ...] = ()
-    log_ratios: tuple[float, ...] = ()  # head over base, one a block, as judged
     plan: Plan | None = None
     size: JobSize | None = None  # None: it is no MPI test
-    unit: Mapping[str, float] = field(default_factory=dict)  # kernels it was judged in, weighted
+    reference: ReferenceTime | None = None  # None: no kernel played, or in too few blocks
     steps: int | None = None
     first_call_ns: float | None = None  # compiling and cold caches, outside of slices
     drift: Drift | None = None  # None: too few slices to tell
     phases: tuple[PhaseResult, ...] = ()
-    extras: tuple[ExtraMetric, ...] = ()  # judged beside its time and memory
-    memory_bytes: tuple[float, ...] = ()  # head's peak, one a block; empty: not measured
     failure: Failure | None = None
     skipped: str | None = None
     source_hash: str = ""
     repeat_command: str = ""
     imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
     explanation: Explanation | None = None  # None: nobody asked why
-    timed: bool = True
     memory: MemoryResult | None = None  # None: it was not asked for
 
     @property
+    def time(self) -> Metric | None:
+        """The time of a call; None: its memory alone was asked for."""
+        return self.metric(TIME)
+
+    def metric(self, name: str) -> Metric | None:
+        return next((metric for metric in self.metrics if metric.name == name), None)
+
+    @property
+    def judged(self) -> tuple[Metric, ...]:
+        """The metrics that have a verdict of their own: throughput shows that of time again."""
+        return tuple(
+            metric
+            for metric in self.metrics
+            if metric.name != THROUGHPUT and metric.outcome is not Outcome.SHOWN
+        )
+
+    @property
+    def memory_bytes(self) -> tuple[float, ...]:
+        """The peak of head's processes; empty: not measured."""
+        peak = self.metric(PEAK)
+        return () if peak is None else peak.head
+
+    @property
     def verdicts(self) -> tuple[Verdict, ...]:
-        """On all that was judged."""
+        """Every verdict that counts; of a test that failed or was skipped the one that says so."""
         if self.failure is not None or self.skipped is not None:
-            return (self.verdict,)
-        timed = (self.verdict,) if self.timed else ()
-        memory = () if self.memory is None else self.memory.verdicts
-        return (*timed, *memory, *(extra.verdict for extra in self.extras))
+            outcome = Outcome.SKIPPED if self.failure is None else Outcome.FAILED
+            return (Verdict(outcome, "there is nothing to judge"),)
+        trouble = self.memory.trouble if self.memory else None
+        judged = tuple(metric.verdict for metric in self.judged)
+        return judged if trouble is None else (*judged, trouble)
+
+    @property
+    def worst(self) -> Verdict:
+        """The first of its verdicts with the worst outcome, and of these the severest."""
+        return min(self.verdicts, key=badness)
+
+    @property
+    def headline(self) -> Verdict:
+        """The verdict that the test's line shows: on its time, or without one the worst."""
+        return self.worst if self.time is None else self.time.verdict
 
     @property
     def outcome(self) -> Outcome:
-        """The worst of its verdicts."""
-        return min((v.outcome for v in self.verdicts), key=WORST_FIRST.index)
+        return self.worst.outcome
 
     @property
     def severity(self) -> Severity | None:
-        """The worst of its regressions'; None: there is none."""
-        found = [v.severity for v in self.verdicts if v.outcome is Outcome.REGRESSED and v.severity]
-        return max(found, key=tuple(Severity).index, default=None)
+        """The severity of its worst regression; None: there is none."""
+        return self.worst.severity if self.outcome is Outcome.REGRESSED else None
 
     __test__ = False  # pytest: this is data, not a test
 
@@ -259,10 +294,12 @@ class RunResult:
     base_commit: str | None = None  # of the base revision; None: there is none
 
 
-# The numbers that runs and commands end with; 2 to 5 are pytest's own.
+# -- ends and progress --------------------------------------------------------------------------
 
 
 class ExitCode(IntEnum):
+    """The number that a run or a command ends with; 2 to 5 are pytest's own."""
+
     FINE = 0
     FAILED = 1
     INTERRUPTED = 2
@@ -283,11 +320,10 @@ MEANINGS: Mapping[ExitCode, str] = {
 """Of `pytest --rlperf`."""
 
 
-# How far a run has come.
-
-
 @dataclass(frozen=True, slots=True)
 class Progress:
+    """How far a run has come."""
+
     decided: int
     tests: int
     blocks: int  # 0: scouting

@@ -1,8 +1,8 @@
-"""An MPI job that failed, as the text of one pytest failure."""
+"""An MPI job as text: how it failed, and what its ranks did."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from dataclasses import dataclass
 
 from pytest_rlperf.model.block import SideBlock
 from pytest_rlperf.model.quantity import format_bytes, format_percent, format_time
@@ -23,7 +23,7 @@ def render_job(job: JobEnd, repeat: str) -> str:
 
 
 def render_outputs(job: JobEnd) -> list[tuple[str, str]]:
-    """What each rank printed, as sections of a report."""
+    """Return what each rank printed, as sections of a report."""
     return [(f"Output of rank {rank.rank}", rank.output) for rank in job.ranks if rank.output]
 
 
@@ -57,42 +57,56 @@ def _grouped(ranks: Sequence[RankEnd], text_of: Callable[[RankEnd], str]) -> Ite
         yield f"{names_of(members)}:\n{text}"
 
 
-# What the ranks of an MPI test did, as data and as text: head's, over all blocks.
+# -- what the ranks of an MPI test did, over all blocks -----------------------------------------
 
 
-def rank_facts(test: TestResult) -> dict[str, Any] | None:
-    """None: it is no MPI test, or was not measured. Times are those of a call, medians over blocks;
-    the shares belong to a slice of each block that is not judged.
+@dataclass(frozen=True, slots=True)
+class RankSummary:
+    """What the ranks of a test did, one number a rank. Times are those of a call, medians over
+    blocks; the shares belong to a slice of each block that is not judged.
     """
+
+    nprocs: int
+    time_ns: list[float]
+    time_min_ns: float
+    time_median_ns: float
+    time_max_ns: float
+    imbalance: float
+    communication: list[float]
+    peak_bytes: list[float]
+
+
+def rank_summary(test: TestResult) -> RankSummary | None:
+    """Return what head's ranks did; None: it is no MPI test, or was not measured."""
     sides = [block.head for block in test.blocks if block.head.ranks is not None]
     if not sides:
         return None
     facts = [side.ranks for side in sides if side.ranks is not None]
     times = _medians([_call_ns(side) for side in sides])
-    return {
-        "nprocs": len(times),
-        "time_ns": times,
-        "time_min_ns": min(times),
-        "time_median_ns": statistics.median(times),
-        "time_max_ns": max(times),
-        "imbalance": statistics.median(each.imbalance for each in facts),
-        "communication": _medians([each.communication for each in facts]),
-        "peak_bytes": [max(rank) for rank in zip(*(f.peak_bytes for f in facts), strict=True)],
-    }
+    return RankSummary(
+        nprocs=len(times),
+        time_ns=times,
+        time_min_ns=min(times),
+        time_median_ns=statistics.median(times),
+        time_max_ns=max(times),
+        imbalance=statistics.median(each.imbalance for each in facts),
+        communication=_medians([each.communication for each in facts]),
+        peak_bytes=[max(rank) for rank in zip(*(f.peak_bytes for f in facts), strict=True)],
+    )
 
 
 def render_ranks(test: TestResult) -> str | None:
     """ "4 ranks, 9.1 to 9.8 ms a call, imbalance 5.0 %, communicating for 12 to 30 % of it, …"."""
-    facts = rank_facts(test)
-    if facts is None:
+    ranks = rank_summary(test)
+    if ranks is None:
         return None
-    shares = sorted(100 * share for share in facts["communication"])
+    shares = sorted(100 * share for share in ranks.communication)
     return (
-        f"{facts['nprocs']} ranks, {format_time(facts['time_min_ns'])} to "
-        f"{format_time(facts['time_max_ns'])} a call, imbalance "
-        f"{format_percent(facts['imbalance'], signed=False)}, communicating for "
+        f"{ranks.nprocs} ranks, {format_time(ranks.time_min_ns)} to "
+        f"{format_time(ranks.time_max_ns)} a call, imbalance "
+        f"{format_percent(ranks.imbalance, signed=False)}, communicating for "
         f"{shares[0]:.0f} to {shares[-1]:.0f} % of it, peak of a rank "
-        f"{format_bytes(max(facts['peak_bytes']))}"
+        f"{format_bytes(max(ranks.peak_bytes))}"
     )
 
 
@@ -102,6 +116,6 @@ def _call_ns(side: SideBlock) -> list[float]:
     return [own_ns / calls for own_ns in side.ranks.own_ns]
 
 
-def _medians(blocks: list[Any]) -> list[float]:
+def _medians(blocks: Sequence[Sequence[float]]) -> list[float]:
     """One a rank."""
     return [statistics.median(rank) for rank in zip(*blocks, strict=True)]

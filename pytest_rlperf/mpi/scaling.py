@@ -8,11 +8,10 @@ Welch (Biometrika 34, 1947).
 
 import math
 import re
-import statistics
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import Any
 
+from pytest_rlperf.metrics.call_time import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import COMPARED, Interval, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
@@ -25,7 +24,7 @@ from pytest_rlperf.model.result import (
     TestResult,
 )
 from pytest_rlperf.model.spec import Scaling
-from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval
+from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval, render_word
 from pytest_rlperf.stats.decide import REPORTED_CONFIDENCE, Gate
 from pytest_rlperf.stats.estimate import Estimate, estimate
 from pytest_rlperf.stats.verdicts import severity
@@ -83,17 +82,25 @@ def _row(test: TestResult, first: TestResult) -> ScalingRow:
 
 
 def _time_ns(test: TestResult) -> float:
-    return statistics.median(block.head.call_ns for block in test.blocks)
+    assert test.time is not None
+    assert test.time.value is not None
+    return test.time.value
 
 
 def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
     row = _row(test, first)
     against_revision = all(block.base is not None for block in test.blocks)
-    enough = min(len(test.log_ratios), len(first.log_ratios)) >= LEAST_BLOCKS
-    if not against_revision or not enough or test.verdict.threshold is None:
+    ratios, first_ratios = _log_ratios(test), _log_ratios(first)
+    enough = min(len(ratios), len(first_ratios)) >= LEAST_BLOCKS
+    threshold = test.headline.threshold
+    if not against_revision or not enough or threshold is None:
         return row
-    apart = difference(estimate(test.log_ratios), estimate(first.log_ratios))
-    return replace(row, verdict=_verdict(test, apart, Gate(test.verdict.threshold, judged)))
+    apart = difference(estimate(ratios), estimate(first_ratios))
+    return replace(row, verdict=_verdict(test, apart, Gate(threshold, judged)))
+
+
+def _log_ratios(test: TestResult) -> list[float]:
+    return [] if test.time is None else list(map(math.log1p, test.time.block_changes))
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
@@ -123,7 +130,7 @@ def _outcome(test: TestResult, apart: Estimate, gate: Gate) -> tuple[Outcome, st
     """One look at all blocks, as strict as the last one at a test's time."""
     allowed = format_percent(gate.threshold)
     if gate.exceeded(apart, gate.last):
-        time = test.verdict.interval
+        time = test.headline.interval
         if time is None or time.low <= 0:
             return Outcome.UNCHANGED, "the smallest size became faster, and this one not slower"
         said = f"less efficient than the allowed {allowed}, beyond doubt"
@@ -147,14 +154,14 @@ def without_oversubscribed(tests: Iterable[TestResult]) -> tuple[TestResult, ...
 
 
 def _ungated(test: TestResult) -> TestResult:
-    v = test.verdict
+    v = test.headline
     if test.size is None or test.size.gated or v.outcome is not Outcome.REGRESSED:
         return test
     reason = f"{v.reason}; {not_gated(test.size)}"
-    return replace(test, verdict=replace(v, outcome=Outcome.ACCEPTED, reason=reason))
+    return with_time_verdict(test, replace(v, outcome=Outcome.ACCEPTED, reason=reason))
 
 
-# Scaling over the sizes of MPI jobs, as text and as data.
+# -- as text ------------------------------------------------------------------------------------
 
 
 def render_scaling(run: RunResult) -> list[str]:
@@ -210,43 +217,9 @@ def _lost(row: ScalingRow) -> str:
     assert v is not None
     assert v.interval is not None
     assert v.threshold is not None
-    word = WORDS[v.outcome] + (f" ({v.severity.value})" if v.severity else "")
     return (
-        f"{word}: efficiency with {row.size.nprocs} ranks {format_percent(v.interval.change)} "
+        f"{render_word(v)}: efficiency with {row.size.nprocs} ranks "
+        f"{format_percent(v.interval.change)} "
         f"{render_interval(v.interval)} worse, allowed {format_percent(v.threshold)}\n"
         f"  why: {v.reason}"
     )
-
-
-def scaling_as_dicts(run: RunResult) -> list[dict[str, Any]]:
-    return [
-        {
-            "test": table.test,
-            "scaling": table.scaling.value,
-            "rows": [_row_as_dict(row) for row in table.rows],
-        }
-        for table in run.scaling
-    ]
-
-
-def _row_as_dict(row: ScalingRow) -> dict[str, Any]:
-    v = row.verdict
-    interval = v.interval if v else None
-    return {
-        "nodeid": row.nodeid,
-        "nprocs": row.size.nprocs,
-        "time_ns": row.time_ns,
-        "speedup": row.speedup,
-        "efficiency": row.efficiency,
-        "throughput": row.throughput,
-        "unit": row.unit,
-        "oversubscribed": row.size.oversubscribed,
-        "gated": row.size.gated,
-        "outcome": v.outcome.value if v else None,
-        "change": interval.change if interval else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "threshold": v.threshold if v else None,
-        "severity": v.severity.value if v and v.severity else None,
-        "reason": v.reason if v else None,
-    }

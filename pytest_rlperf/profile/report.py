@@ -1,13 +1,11 @@
-"""What the profiles say about a change, for people and for programs."""
+"""What the profiles say about a change, as text, and the line that is to blame."""
 
 import os
 from collections.abc import Iterator
-from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from pytest_rlperf.model.memory import Rule
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import Outcome, Rule
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -129,55 +127,6 @@ def _line_row(line: ComparedLine) -> list[str]:
     ]
 
 
-def explanation_as_dict(explanation: Explanation) -> dict[str, Any]:
-    return {
-        "pairs": explanation.pairs,
-        "change": explanation.change,
-        "computing": explanation.computing,
-        "note": explanation.note,
-        "flame_graph": None if explanation.graph is None else str(explanation.graph),
-        "functions": [_cause_as_dict(cause) for cause in explanation.causes],
-        "lines": None if explanation.lines is None else _lines_as_dict(explanation.lines),
-        "operators": [asdict(operator) for operator in explanation.operators],
-    }
-
-
-def _cause_as_dict(cause: Cause) -> dict[str, Any]:
-    return {
-        "file": cause.function.file,
-        "function": cause.function.name,
-        "share": cause.share,
-        "change_ns": cause.change_ns,
-        "calls": _count_as_dict(cause.calls),
-        "time_ratio": cause.time_ratio,
-        "callees": {name: _count_as_dict(count) for name, count in cause.callees},
-        "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
-        "compiled": cause.compiled,
-        "inlined": [str(function) for function in cause.inlined],
-        "at": None if cause.at is None else cause.at._asdict(),
-    }
-
-
-def _count_as_dict(count: Count) -> dict[str, Any]:
-    return {"base": count.base, "head": count.head, "certain": count.certain}
-
-
-def _lines_as_dict(lines: Lines) -> dict[str, Any]:
-    return {
-        "function": lines.function,
-        "lines": [
-            {
-                "line": line.number,
-                "text": line.text,
-                "hits": line.hits,
-                "base_ns": line.base_ns,
-                "head_ns": line.head_ns,
-            }
-            for line in lines.lines
-        ],
-    }
-
-
 # The line that a regression is shown at: the one that made it, where the evidence names it.
 
 
@@ -231,7 +180,8 @@ def _left_behind(test: TestResult, folder: str) -> Iterator[Place]:
     memory = test.memory
     if memory is None or not folder:
         return
-    if any(found.metric.rule in GROWING for found in memory.of(Outcome.REGRESSED)):
+    regressed = (m for m in test.metrics if m.outcome is Outcome.REGRESSED)
+    if any(metric.kind.rule in GROWING for metric in regressed):
         for site in memory.head.sites:
             file, _, line = site.where.rpartition(":")
             if Path(file).is_relative_to(folder) and line.isdecimal():

@@ -1,7 +1,6 @@
-"""The proof of the gate as text and as data."""
+"""The proof of the gate as text."""
 
 from collections.abc import Iterator, Sequence
-from typing import Any
 
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Figures, Goal, Proof, Rate, Trial
@@ -135,56 +134,3 @@ def _what_next(goals: Sequence[Goal]) -> str:
     if all(goal.done >= goal.wanted for goal in goals):
         return "that is all that was wanted."
     return "run it again to go on."
-
-
-# -- as data ------------------------------------------------------------------------------------
-
-
-def proof_as_dict(proof: Proof) -> dict[str, Any]:
-    """Write the section of the result; shares and changes are fractions."""
-    return {
-        "cases": [_figures_as_dict(figures) for figures in proof.cases],
-        "tests": {n: [_figures_as_dict(f) for f in cases] for n, cases in proof.tests.items()},
-        "goals": [
-            {"injected": goal.injected, "done": goal.done, "wanted": goal.wanted}
-            for goal in proof.goals
-        ],
-        "false_alarms": [_trial_as_dict(trial) for trial in proof.false_alarms],
-        "missed": [_trial_as_dict(trial) for trial in proof.missed],
-        "uncounted": dict(proof.uncounted),
-        "added": proof.added,
-        "left_out": proof.left_out,
-    }
-
-
-def _figures_as_dict(figures: Figures) -> dict[str, Any]:
-    return {
-        "injected": figures.injected,
-        "threshold": figures.threshold,
-        "expected": expectation(figures.injected, figures.threshold).value,
-        "n": figures.n,
-        "slower": figures.slower.hits,
-        "slower_low": figures.slower.low,
-        "slower_high": figures.slower.high,
-        "faster": figures.faster,
-        "inconclusive": figures.inconclusive,
-        "covered": figures.covered.hits,
-        "covered_low": figures.covered.low,
-        "covered_high": figures.covered.high,
-        "mean_change": figures.mean_change,
-        "sd_change": figures.sd_change,
-        "mean_seconds": figures.mean_seconds,
-    }
-
-
-def _trial_as_dict(trial: Trial) -> dict[str, Any]:
-    return {
-        "nodeid": trial.nodeid,
-        "injected": trial.injected,
-        "outcome": trial.outcome.value,
-        "change": trial.interval.change,
-        "low": trial.interval.low,
-        "high": trial.interval.high,
-        "blocks": trial.blocks,
-        "created": trial.created,
-    }

@@ -109,7 +109,7 @@ def counting(trials: Sequence[Trial], kinds: Mapping[str, VerdictKind]) -> list[
 
 def is_verdict(test: TestResult) -> bool:
     """Tell a verdict from a test that failed, or for which there was no time at all."""
-    return test.verdict.outcome in COMPARED and test.verdict.interval is not None
+    return test.headline.outcome in COMPARED and test.headline.interval is not None
 
 
 # -- playing ------------------------------------------------------------------------------------
@@ -174,7 +174,7 @@ class ProofRounds:
             added=self._added,
             left_out=self._left_out,
             file=str(self._file),
-            uncounted={t.nodeid: t.verdict.reason for t in self.results() if _is_uncounted(t)},
+            uncounted={t.nodeid: t.headline.reason for t in self.results() if _is_uncounted(t)},
         )
 
     def _goals(self) -> tuple[Goal, ...]:
@@ -182,7 +182,7 @@ class ProofRounds:
 
     def _benchmarks(self) -> list[Benchmark]:
         """Leave out those that cannot be judged: they would not do better in the next round."""
-        unfit = {n for n, test in self._results.items() if test.verdict.outcome not in COMPARED}
+        unfit = {n for n, test in self._results.items() if test.headline.outcome not in COMPARED}
         return [b for b in self._subject.benchmarks if b.nodeid not in unfit]
 
     def _fits(self, goal: Goal) -> bool:
@@ -221,7 +221,7 @@ class ProofRounds:
         self._added += len(new)
 
     def _trial(self, goal: Goal, test: TestResult, seconds: float) -> Trial:
-        kind, verdict, state = self._subject.kinds[test.nodeid], test.verdict, self._subject.state
+        kind, verdict, state = self._subject.kinds[test.nodeid], test.headline, self._subject.state
         assert verdict.interval is not None
         return Trial(
             nodeid=test.nodeid,
@@ -254,5 +254,5 @@ def against_itself(stage: Stage, slowdown: float, seed: int) -> Stage:
 
 def _is_uncounted(test: TestResult) -> bool:
     """Pick what is told as uncounted; failures and skips are reported as such."""
-    compared = test.verdict.outcome in COMPARED
+    compared = test.headline.outcome in COMPARED
     return not compared and test.failure is None and test.skipped is None

@@ -15,8 +15,9 @@ from pytest_rlperf.gate.publishing import report_tests
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.gate.worker_args import Revisions, staged
 from pytest_rlperf.machine.host import available_cores
+from pytest_rlperf.metrics.call_time import time_metrics
 from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.metric import Outcome, Verdict
+from pytest_rlperf.model.metric import MetricFamily, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.options import Settings
@@ -123,4 +124,6 @@ def unjudged(test: TestResult) -> TestResult:
         Block(b.base, core=b.core, steal=b.steal) for b in test.blocks if b.base is not None
     )
     verdict = Verdict(Outcome.NO_BASELINE, "compared with itself, to prove the gate")
-    return replace(test, verdict=verdict, blocks=blocks, log_ratios=())
+    others = (metric for metric in test.metrics if metric.family is not MetricFamily.TIME)
+    metrics = (*time_metrics(verdict, blocks, test.steps), *others)
+    return replace(test, metrics=metrics, blocks=blocks)

@@ -1,4 +1,4 @@
-"""What the machine did while a test was measured."""
+"""Evidence beside the verdicts: what the machine did meanwhile, and what to do about it."""
 
 import statistics
 from collections.abc import Callable, Iterator, Sequence
@@ -15,7 +15,7 @@ COLD_RATIO = 5
 
 
 def witnesses(test: TestResult) -> dict[str, float]:
-    """What the machine did meanwhile, over all blocks of the test."""
+    """Return what the machine did meanwhile, over all blocks of the test."""
     if not test.blocks:
         return {}
     found = {
@@ -52,14 +52,13 @@ def is_cold(test: TestResult) -> bool:
 
 
 def head_rate(test: TestResult) -> float | None:
-    """Steps a second, or calls where the test declares no steps; None: not measured."""
-    if not test.blocks:
+    """Return steps a second, or calls where the test declares no steps; None: not measured."""
+    if test.time is None or test.time.value is None:
         return None
-    call_ns = statistics.median(block.head.call_ns for block in test.blocks)
-    return (test.steps or 1) * 1e9 / call_ns
+    return (test.steps or 1) * 1e9 / test.time.value
 
 
-# What to do about what a run found. Nothing where there is nothing to say.
+# -- advice -------------------------------------------------------------------------------------
 
 
 FEW_PER_S = 100.0
@@ -108,7 +107,7 @@ def _is_large(test: TestResult) -> bool:
 
 def _is_noisy(test: TestResult) -> bool:
     """A test that is decided needs no advice, however little an early look could have detected."""
-    v = test.verdict
+    v = test.headline
     if v.outcome is not Outcome.INCONCLUSIVE or v.detectable is None or v.threshold is None:
         return False
     return v.detectable > NOISY_TIMES * v.threshold

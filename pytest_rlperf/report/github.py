@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import MetricFamily, Outcome
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.profile.report import Place, guilty_place
 from pytest_rlperf.report.headline import worst_first
@@ -17,7 +17,7 @@ SUMMARY_BYTES = 2**20
 
 
 def run_address(environ: Mapping[str, str]) -> str | None:
-    """Of the page that shows this run; None: it is none of GitHub's."""
+    """Return the address of the page that shows this run; None: it is none of GitHub's."""
     names = ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY", "GITHUB_RUN_ID")
     server, repository, run = (environ.get(name) for name in names)
     if not (server and repository and run):
@@ -52,9 +52,8 @@ def _complaints(
 
 
 def _what(test: TestResult) -> str:
-    times = (*((test.verdict,) if test.timed else ()), *(extra.verdict for extra in test.extras))
-    slower = any(verdict.outcome is Outcome.REGRESSED for verdict in times)
-    return "Slower" if slower else "Larger"
+    regressed = {metric.family for metric in test.judged if metric.outcome is Outcome.REGRESSED}
+    return "Slower" if regressed - {MetricFamily.MEMORY} else "Larger"
 
 
 def _annotation(title: str, text: str, place: Place | None, folder: str) -> str:

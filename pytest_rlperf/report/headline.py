@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from pytest_rlperf.model.metric import UNSURE, WORST_FIRST, Outcome, Severity
+from pytest_rlperf.model.metric import UNSURE, WORST_FIRST, MetricFamily, Outcome, badness
 from pytest_rlperf.model.result import RunResult, TestResult
 
 SHORT = 10
@@ -35,7 +35,9 @@ def render_verdict(run: RunResult) -> str:
 
 
 def _is_larger(test: TestResult) -> bool:
-    return test.memory is not None and bool(test.memory.of(Outcome.REGRESSED))
+    return any(
+        m.family is MetricFamily.MEMORY and m.outcome is Outcome.REGRESSED for m in test.metrics
+    )
 
 
 def render_tests(number: int) -> str:
@@ -49,7 +51,6 @@ def render_summary(run: RunResult) -> str:
 
 
 def worst_first(test: TestResult) -> tuple[int, int, float]:
-    """By outcome, then by severity, then by the change of time."""
-    interval = test.verdict.interval
-    severity = 0 if test.severity is None else 1 + tuple(Severity).index(test.severity)
-    return WORST_FIRST.index(test.outcome), -severity, -(interval.change if interval else 0.0)
+    """The key that sorts tests by outcome, then by severity, then by the change of time."""
+    interval = test.headline.interval
+    return *badness(test.worst), -(interval.change if interval else 0.0)

@@ -1,12 +1,13 @@
-"""KPIs as text and as data."""
+"""KPIs as text."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pytest_rlperf.model.kpi import Direction, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
+from pytest_rlperf.model.metric import Direction
 from pytest_rlperf.model.result import RunResult
-from pytest_rlperf.report.text import Rows, aligned
+from pytest_rlperf.report.text import Rows, StyledLine, table_lines
 
 WORDS = {
     Status.ALERT: "ALERT",
@@ -15,15 +16,16 @@ WORDS = {
     Status.MET: "met",
 }
 """Worst first."""
-PER = {Metric.TIME: " a call", Metric.STEP_TIME: " a step", Metric.FIRST_CALL: " at first"}
+PER = {KpiMetric.TIME: " a call", KpiMetric.STEP_TIME: " a step", KpiMetric.FIRST_CALL: " at first"}
 
 
-def render_kpi_table(run: RunResult) -> list[str]:
-    """One line a KPI and test, worst first, then what the numbers do not show."""
+def render_kpi_table(run: RunResult) -> list[StyledLine]:
+    """Return a line a KPI and test, worst first, then what the numbers do not show."""
     if not run.kpis:
         return []
     results = _worst_first(run.kpis)
-    return [render_kpi_title(run), *aligned(kpi_rows(results)), *kpi_remarks(results)]
+    table = table_lines(kpi_rows(results), (result.status for result in results))
+    return [StyledLine(render_kpi_title(run)), *table, *map(StyledLine, kpi_remarks(results))]
 
 
 def render_kpi_title(run: RunResult) -> str:
@@ -99,7 +101,7 @@ def _digits(value: float, digits: int = 3) -> str:
 
 
 def render_kpi_alerts(run: RunResult, nodeid: str) -> list[str]:
-    """What a test shows that fails for its KPIs: a text for each."""
+    """Return a text for each KPI that fails this test."""
     return [
         f"KPI ALERT: {r.kpi.name} is {render_reading(r.reading, r.kpi)}, alert {_alert(r.kpi)}\n"
         f"  why: {r.reason}; the target is {_target(r.kpi)}\n"
@@ -107,27 +109,3 @@ def render_kpi_alerts(run: RunResult, nodeid: str) -> list[str]:
         for r in run.kpis
         if r.nodeid == nodeid and r.status is Status.ALERT and r.reading is not None
     ]
-
-
-def kpis_as_dicts(results: Sequence[KpiResult]) -> list[dict[str, Any]]:
-    """For the result as data: what was not measured is null."""
-    return [_as_dict(result) for result in results]
-
-
-def _as_dict(result: KpiResult) -> dict[str, Any]:
-    kpi, reading = result.kpi, result.reading
-    return {
-        "name": kpi.name,
-        "nodeid": result.nodeid,
-        "metric": kpi.metric.value,
-        "unit": kpi.unit,
-        "direction": kpi.direction.value,
-        "target": kpi.target,
-        "alert": kpi.alert,
-        "value": reading.value if reading else None,
-        "low": reading.low if reading else None,
-        "high": reading.high if reading else None,
-        "blocks": reading.blocks if reading else 0,
-        "status": result.status.value,
-        "reason": result.reason,
-    }

@@ -3,9 +3,8 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from pytest_rlperf.memory.report import render_memory_table
 from pytest_rlperf.metrics.within_run import render_phase_table
-from pytest_rlperf.model.metric import COMPARED, Outcome
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Proof, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import render_scaling
@@ -18,18 +17,19 @@ from pytest_rlperf.report.headline import (
     worst_first,
 )
 from pytest_rlperf.report.kpis import render_kpi_table
-from pytest_rlperf.report.metrics import render_extra_table
+from pytest_rlperf.report.metrics import SECTIONS, render_metric_table
 from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
     render_failure,
-    render_values,
     render_vanished,
+    time_row,
 )
 from pytest_rlperf.report.text import (
     DETECTS,
     WORDS,
     Rows,
+    StyledLine,
     code,
     encodable,
     fact_rows,
@@ -37,7 +37,6 @@ from pytest_rlperf.report.text import (
     filled,
     html_code,
     plain,
-    render_interval,
     time_title,
 )
 
@@ -56,14 +55,17 @@ def render_markdown(
         *(_table_row(row) for row in rows),
         *(
             [f"\n*Detects*: {DETECTS}"]
-            if any(t.verdict.detectable is not None for t in tests)
+            if any(t.headline.detectable is not None for t in tests)
             else []
         ),
-        *_table_of("Memory", render_memory_table(run)),
-        *_table_of("Sizes and starts", render_extra_table(run)),
+        *(
+            piece
+            for section in SECTIONS
+            for piece in _table_of(section.title, _texts(render_metric_table(run, section)))
+        ),
         *_table_of("Phases", render_phase_table(run)),
         *_table_of("Scaling", render_scaling(run)),
-        *_table_of("KPIs", render_kpi_table(run)),
+        *_table_of("KPIs", _texts(render_kpi_table(run))),
         *_explanations(run),
         *(_details(test, run.against) for test in tests if _fails(test)),
         *_section("Notes", [*_remarks(run, tests), *_vanished(run), *map(plain, notices)]),
@@ -106,14 +108,13 @@ def _rows(run: RunResult, tests: Sequence[TestResult]) -> Rows:
 
 
 def _row(test: TestResult) -> list[str]:
-    v = test.verdict
-    word = WORDS[v.outcome]
+    word, change, interval, allowed, detects, values, *_ = time_row(test)
     return [
         f"**{word}**" if _fails(test) else word,
-        f"{format_percent(v.interval.change)} {render_interval(v.interval)}" if v.interval else "",
-        format_percent(v.threshold) if v.threshold and v.outcome in COMPARED else "",
-        format_percent(v.detectable) if v.detectable is not None else "",
-        render_values(test),
+        f"{change} {interval}".strip(),
+        allowed,
+        detects,
+        values,
         code(test.nodeid),
     ]
 
@@ -134,7 +135,7 @@ def _table_row(cells: Sequence[str]) -> str:
 
 
 def _details(test: TestResult, against: str | None) -> str:
-    v = test.verdict
+    v = test.headline
     severity = f" ({v.severity.value})" if v.severity else ""
     change = f" {format_percent(v.interval.change)}" if v.interval else ""
     summary = f"<b>{WORDS[test.outcome]}{severity}</b>{change} {html_code(test.nodeid)}"
@@ -158,6 +159,10 @@ def _table_of(title: str, lines: Sequence[str]) -> list[str]:
     return [f"\n### {title}\n", fenced("\n".join(lines))] if lines else []
 
 
+def _texts(lines: Sequence[StyledLine]) -> list[str]:
+    return [line.text for line in lines]
+
+
 def _explanations(run: RunResult) -> list[str]:
     lines = render_explanations(run)
     return ["\n### Profiles\n", fenced("\n".join(lines), "text")] if lines else []
@@ -173,7 +178,7 @@ def _vanished(run: RunResult) -> Iterator[str]:
 
 def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
     for test in tests:
-        if run.against is None and test.verdict.outcome is Outcome.NO_BASELINE:
+        if run.against is None and test.headline.outcome is Outcome.NO_BASELINE:
             continue  # of all tests alike, and said above
         if test.skipped is not None:
             yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"

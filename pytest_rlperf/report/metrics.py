@@ -1,194 +1,181 @@
-"""What is judged beside time and memory, as text and as data."""
+"""The metrics of tests as text: how a change and a value are written, and the tables of metrics.
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+Time has a table of its own (see `terminal`); a `MetricSection` describes each of the others.
+"""
 
-from pytest_rlperf.metrics.exponent import in_words
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from pytest_rlperf.memory.report import render_memory_evidence
 from pytest_rlperf.model.metric import (
     COMPARED,
-    WORST_FIRST,
-    ExtraMetric,
-    Interval,
+    PEAK,
+    Metric,
+    MetricFamily,
     Outcome,
-    Verdict,
+    badness,
 )
-from pytest_rlperf.model.quantity import format_percent, format_time
+from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval
+from pytest_rlperf.report.text import (
+    WORDS,
+    Rows,
+    StyledLine,
+    render_interval,
+    render_word,
+    table_lines,
+)
 
-TITLES = ["", "metric", "change", "95 % interval", "allowed", "base → head", "blocks", "test"]
-PLAIN = frozenset({Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED})
-
-
-def render_extra_table(run: RunResult) -> list[str]:
-    """One line a metric, worst first, then the reasons that numbers do not show."""
-    said = [f"{test.nodeid}: {said}" for test in run.tests for said in extra_remarks(test)]
-    return [*aligned(extra_rows(run.tests)), *said]
-
-
-def extra_rows(tests: Iterable[TestResult]) -> Rows:
-    """One a metric, worst first."""
-    found = [(extra, test) for test in tests if test.failure is None for extra in test.extras]
-    found.sort(key=lambda each: WORST_FIRST.index(each[0].verdict.outcome))
-    return [TITLES, *(_row(*each) for each in found)] if found else []
+# -- one metric ---------------------------------------------------------------------------------
 
 
-def extra_remarks(test: TestResult) -> Iterator[str]:
-    """What the numbers of one test do not show."""
-    for extra in test.extras if test.failure is None else ():
-        if extra.verdict.outcome not in PLAIN:
-            yield f"{extra.name} {WORDS[extra.verdict.outcome]}: {extra.verdict.reason}"
+def render_change(metric: Metric) -> str:
+    """Return its change, a share of the base where it has one; empty: nothing was compared."""
+    if not metric.kind.relative and metric.amount is not None:
+        return metric.kind.write_amount(metric.amount.change)
+    interval = metric.verdict.interval
+    return format_percent(interval.change) if interval else ""
 
 
-def _row(extra: ExtraMetric, test: TestResult) -> list[str]:
-    v = extra.verdict
-    compared = v.outcome in COMPARED
+def render_interval_of(metric: Metric) -> str:
+    """Return the interval of its change, in its own unit where that is judged."""
+    if metric.amount is not None:
+        write = metric.kind.write_amount
+        return f"[{write(metric.amount.low)}, {write(metric.amount.high)}]"
+    return render_interval(metric.verdict.interval) if metric.verdict.interval else ""
+
+
+def render_allowed(metric: Metric) -> str:
+    if metric.threshold_abs is not None:
+        return f"{metric.threshold_abs:+g}"
+    return format_percent(metric.verdict.threshold) if metric.verdict.threshold else ""
+
+
+def render_values_of(metric: Metric) -> str:
+    """Return the values of both sides, or that of head alone."""
+    values = (value for value in (metric.base_value, metric.value) if value is not None)
+    return " → ".join(map(metric.written, values))
+
+
+# -- tables -------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSection:
+    """A table of metrics."""
+
+    title: str
+    families: frozenset[MetricFamily]
+    column: str  # above the names
+    counted: str  # above the number of what was measured
+    remarked: frozenset[Outcome]  # whose reasons are told below the table
+    allowed: bool = True  # whether it tells the change that is allowed
+    quiet: frozenset[Outcome] = frozenset()  # of which only the metrics shown `always` have a row
+    always: frozenset[str] = frozenset()
+
+    def metrics(self, test: TestResult) -> list[Metric]:
+        own = test.metrics if test.failure is None else ()
+        return [metric for metric in own if metric.family in self.families]
+
+
+MEMORY = MetricSection(
+    "Memory",
+    frozenset({MetricFamily.MEMORY}),
+    "memory",
+    "processes",
+    remarked=frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.ACCEPTED}),
+    allowed=False,
+    quiet=frozenset({Outcome.UNCHANGED, Outcome.SHOWN, Outcome.NO_BASELINE}),
+    always=frozenset({PEAK, "traced_peak"}),
+)
+SIZES_AND_STARTS = MetricSection(
+    "Sizes and starts",
+    frozenset({MetricFamily.GROWTH, MetricFamily.START}),
+    "metric",
+    "blocks",
+    remarked=frozenset(Outcome) - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED},
+)
+SECTIONS = (MEMORY, SIZES_AND_STARTS)
+
+
+def render_metric_table(run: RunResult, section: MetricSection) -> list[StyledLine]:
+    """Return a line a metric, worst first, then the reasons that numbers do not show."""
+    shown = _shown(run.tests, section)
+    remarks = (
+        StyledLine(f"{test.nodeid}: {remark}")
+        for test in run.tests
+        for remark in metric_remarks(test, section)
+    )
+    lines = table_lines(metric_rows(run.tests, section), (metric.outcome for metric, _ in shown))
+    return [*lines, *remarks]
+
+
+def metric_rows(tests: Iterable[TestResult], section: MetricSection) -> Rows:
+    """Return a row a metric, worst first."""
+    shown = _shown(tests, section)
+    titles = ["", section.column, "change", "95 % interval", "allowed", "base → head"]
+    rows = [_row(*each, section) for each in shown]
+    return [[*titles, section.counted, "test"], *rows] if rows else []
+
+
+def _shown(tests: Iterable[TestResult], section: MetricSection) -> list[tuple[Metric, TestResult]]:
+    shown = [
+        (metric, test)
+        for test in tests
+        for metric in section.metrics(test)
+        if metric.name in section.always or metric.outcome not in section.quiet
+    ]
+    return sorted(shown, key=lambda each: badness(each[0].verdict)[0])
+
+
+def _row(metric: Metric, test: TestResult, section: MetricSection) -> list[str]:
     return [
-        WORDS[v.outcome],
-        extra.name,
-        render_change(extra),
-        render_interval_of(extra),
-        _allowed(extra) if compared else "",
-        render_values_of(extra),
-        str(len(extra.head) or ""),
+        WORDS[metric.outcome],
+        metric.name,
+        render_change(metric),
+        render_interval_of(metric),
+        render_allowed(metric) if section.allowed and metric.outcome in COMPARED else "",
+        render_values_of(metric),
+        str(len(metric.head) or ""),
         test.nodeid,
     ]
 
 
-def render_change(extra: ExtraMetric) -> str:
-    if extra.amount is not None:
-        return f"{extra.amount.change:+.2f}"
-    return format_percent(extra.verdict.interval.change) if extra.verdict.interval else ""
+def metric_remarks(test: TestResult, section: MetricSection) -> Iterator[str]:
+    """Yield what the numbers of one test do not show."""
+    trouble = test.memory.trouble if test.memory and section is MEMORY else None
+    if trouble is not None and test.failure is None and test.skipped is None:
+        yield f"memory {WORDS[trouble.outcome]}: {trouble.reason}"
+    for metric in section.metrics(test):
+        if metric.outcome in section.remarked:
+            yield f"{metric.name} {WORDS[metric.outcome]}: {metric.verdict.reason}"
 
 
-def render_interval_of(extra: ExtraMetric) -> str:
-    if extra.amount is not None:
-        return render_amounts(extra.amount)
-    return render_interval(extra.verdict.interval) if extra.verdict.interval else ""
+# -- failures -----------------------------------------------------------------------------------
 
 
-def render_amounts(amount: Interval) -> str:
-    return f"[{amount.low:+.2f}, {amount.high:+.2f}]"
-
-
-def _allowed(extra: ExtraMetric) -> str:
-    if extra.threshold_abs is not None:
-        return f"{extra.threshold_abs:+g}"
-    return format_percent(extra.verdict.threshold) if extra.verdict.threshold else ""
-
-
-def render_values_of(extra: ExtraMetric) -> str:
-    """On both sides."""
-    values = [value for value in (extra.base_value, extra.value) if value is not None]
-    return " → ".join(_value(value, extra) for value in values)
-
-
-def _value(value: float, extra: ExtraMetric) -> str:
-    if not extra.sizes:
-        return format_time(value)
-    words = in_words(value, extra.sizes)
-    return words if "^" in words else f"{value:.2f} {words}"
-
-
-def render_extra_failures(test: TestResult, against: str | None) -> list[str]:
-    """The lines of a failing test: what regressed beside its time."""
+def render_metric_failures(test: TestResult, against: str | None) -> list[str]:
+    """Return the lines of a failing test: what regressed beside its time, and where."""
     lines = []
-    for extra in test.extras:
-        v = extra.verdict
-        if v.outcome is Outcome.REGRESSED:
-            severity = f" ({v.severity.value})" if v.severity else ""
-            change = f"{render_change(extra)} {render_interval_of(extra)}"
+    for section in SECTIONS:
+        regressed = [m for m in section.metrics(test) if m.outcome is Outcome.REGRESSED]
+        for metric in regressed:
+            change = " ".join(filter(None, (render_change(metric), render_interval_of(metric))))
+            allowed = f", allowed {render_allowed(metric)}" if section.allowed else ""
             lines += [
-                f"{WORDS[v.outcome]}{severity}: {extra.name} {change} "
-                f"against {against or 'the baseline'}, allowed {_allowed(extra)}",
-                f"  why: {v.reason}",
-                f"  {extra.name}: {render_values_of(extra)}, {_measured_how(extra)}",
+                f"{render_word(metric.verdict)}: {metric.name} {change} "
+                f"against {against or 'the baseline'}{allowed}",
+                f"  why: {metric.verdict.reason}",
+                f"  {metric.name}: {render_values_of(metric)}, {_measured_how(metric, test)}",
             ]
+        if regressed and section is MEMORY and test.memory is not None:
+            lines += [f"  {line}" for line in render_memory_evidence(test.memory)]
     return lines
 
 
-def _measured_how(extra: ExtraMetric) -> str:
-    blocks = f"{len(extra.head)} blocks"
-    return f"{blocks} of sizes {_sizes(extra)}" if extra.sizes else blocks
-
-
-def extra_metric(extra: ExtraMetric) -> dict[str, Any]:
-    """Its row of the machine-readable result."""
-    row = metric_row(
-        extra.name,
-        extra.unit,
-        extra.verdict,
-        value=extra.value,
-        base_value=extra.base_value,
-        head=extra.head,
-        base=extra.base,
-        amount=extra.amount,
-        threshold_abs=extra.threshold_abs,
-        label=_label(extra),
-    )
-    return {**row, "curve": _curve(extra)}
-
-
-def _curve(extra: ExtraMetric) -> dict[str, Any] | None:
-    """What an exponent was fitted to."""
-    if not extra.sizes:
-        return None
-    return {
-        "sizes": list(extra.sizes),
-        "head_ns": list(extra.head_ns),
-        "base_ns": list(extra.base_ns),
-    }
-
-
-def _label(extra: ExtraMetric) -> str | None:
-    if not extra.sizes:
-        return extra.verdict.label
-    return f"sizes {_sizes(extra)}"
-
-
-def _sizes(extra: ExtraMetric) -> str:
-    return ", ".join(f"{size:g}" for size in extra.sizes)
-
-
-# One metric of a test in the machine-readable result.
-
-
-def metric_row(
-    name: str,
-    unit: str | None,
-    verdict: Verdict,
-    *,
-    value: float | None,
-    base_value: float | None,
-    head: Sequence[float],
-    base: Sequence[float],
-    direction: str = "lower",
-    amount: Interval | None = None,
-    threshold_abs: float | None = None,
-    label: str | None = None,
-) -> dict[str, Any]:
-    """`amount` is the change in the metric's own unit, where it is not a share alone."""
-    interval = verdict.interval
-    return {
-        "name": name,
-        "unit": unit,
-        "direction": direction,
-        "value": value,
-        "base_value": base_value,
-        "outcome": verdict.outcome.value,
-        "change": interval.change if interval else None,
-        "low": interval.low if interval else None,
-        "high": interval.high if interval else None,
-        "change_abs": amount.change if amount else None,
-        "low_abs": amount.low if amount else None,
-        "high_abs": amount.high if amount else None,
-        "threshold": verdict.threshold,
-        "threshold_abs": threshold_abs,
-        "detectable": verdict.detectable,
-        "severity": verdict.severity.value if verdict.severity else None,
-        "blocks": len(head),
-        "head_blocks": list(head),
-        "base_blocks": list(base),
-        "label": label,
-        "reason": verdict.reason,
-    }
+def _measured_how(metric: Metric, test: TestResult) -> str:
+    number, label = len(metric.head), metric.verdict.label
+    if metric.family is MetricFamily.MEMORY and test.memory is not None:
+        label = f" ({label})" if label else ""
+        return f"{number} processes of {test.memory.repeats} calls{label}"
+    return f"{number} blocks of {label}" if metric.curve else f"{number} blocks"

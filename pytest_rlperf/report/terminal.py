@@ -1,14 +1,12 @@
-"""The line above a run: whom it compares with, for how long, and where it is pinned."""
+"""A run in the terminal: the line above it, the live line, the tables and the failures."""
 
 import shutil
-import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TextIO
 
-from pytest_rlperf.memory.report import render_memory_failure, render_memory_table
 from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
-from pytest_rlperf.model.metric import COMPARED, Outcome
+from pytest_rlperf.model.metric import COMPARED, Metric, Outcome
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import Progress, RunResult, TestResult, Vanished
 from pytest_rlperf.mpi.scaling import render_scaling
@@ -17,8 +15,20 @@ from pytest_rlperf.report.categories import render_categories
 from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
 from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import render_kpi_table
-from pytest_rlperf.report.metrics import render_extra_failures, render_extra_table
-from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval, time_title
+from pytest_rlperf.report.metrics import (
+    SECTIONS,
+    render_metric_failures,
+    render_metric_table,
+)
+from pytest_rlperf.report.text import (
+    WORDS,
+    Rows,
+    StyledLine,
+    render_interval,
+    render_word,
+    table_lines,
+    time_title,
+)
 
 
 def render_header(partner: str, budget_s: float, cores: Sequence[int]) -> str:
@@ -37,32 +47,30 @@ def _spans(cores: Sequence[int]) -> str:
     return ",".join(f"{s[0]}-{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
 
 
-# What a report says first: which revision, and what came out.
+# -- tables -------------------------------------------------------------------------------------
 
 
-# The run as text for a terminal.
-
-
-def render_table(run: RunResult) -> list[str]:
-    """One line a test, worst first, then the reasons that numbers do not show."""
+def render_table(run: RunResult) -> list[StyledLine]:
+    """Return a line a test, worst first, then the reasons that numbers do not show."""
     tests = sorted((test for test in run.tests if _in_table(test)), key=worst_first)
-    table = aligned(time_rows(tests, run.against))
-    known = [t for t in tests if run.against or t.verdict.outcome is not Outcome.NO_BASELINE]
+    outcomes = (test.headline.outcome for test in tests)
+    table = table_lines(time_rows(tests, run.against), outcomes)
+    known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
     remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
     lines = [*remarked, *map(render_vanished, run.vanished)]
-    return [*table, "", *lines] if lines else table
+    return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
 
 def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
     """One a test, in their order."""
     times = time_title(against)
     head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "test"]
-    return [head, *map(_row, tests)] if tests else []
+    return [head, *map(time_row, tests)] if tests else []
 
 
 def _in_table(test: TestResult) -> bool:
     """A test of memory alone has a table of its own, unless there is nothing to tell there."""
-    return test.timed or test.failure is not None or test.skipped is not None
+    return test.time is not None or test.failure is not None or test.skipped is not None
 
 
 def render_vanished(test: Vanished) -> str:
@@ -70,8 +78,9 @@ def render_vanished(test: Vanished) -> str:
     return f"{test.nodeid}: vanished: it has a stored baseline, and is no longer there{hint}"
 
 
-def _row(test: TestResult) -> list[str]:
-    v = test.verdict
+def time_row(test: TestResult) -> list[str]:
+    """Return the cells of one test: outcome, numbers and name."""
+    v = test.headline
     return [
         WORDS[v.outcome],
         format_percent(v.interval.change) if v.interval else "",
@@ -86,39 +95,34 @@ def _row(test: TestResult) -> list[str]:
 
 def render_values(test: TestResult) -> str:
     """Time a call on both sides, and steps/s where the test declares its steps."""
-    if not test.blocks:
+    if test.time is None or test.time.value is None:
         return ""
-    head, base = _call_times(test)
+    head, base = _call_times(test.time, test.time.value)
     times = format_time(head) if base is None else f"{format_time(base)} → {format_time(head)}"
     if test.steps is not None:
         times += f" ({format_rate(test.steps * 1e9 / head)} steps/s)"
     return times
 
 
-def _call_times(test: TestResult) -> tuple[float, float | None]:
-    """Head's and the base's; None: there is no base. Two medians over noisy blocks would not fit
-    the change, which is measured in pairs, so one of them is reckoned from it.
+def _call_times(time: Metric, head: float) -> tuple[float, float | None]:
+    """Return head's and the base's; None: there is no base. Two medians over noisy blocks would not
+    fit the change, which is measured in pairs, so one of them is reckoned from it.
     """
-    head = statistics.median(block.head.call_ns for block in test.blocks)
-    bases = [block.base.call_ns for block in test.blocks if block.base is not None]
-    interval = test.verdict.interval
-    if interval is None:
-        return head, statistics.median(bases) if bases else None
-    if not bases:  # a stored baseline holds no seconds
-        return head, head / (1 + interval.change)
-    base = statistics.median(bases)
+    interval, base = time.verdict.interval, time.base_value
+    if interval is None or base is None or not time.base:
+        return head, base
     return base * (1 + interval.change), base
 
 
 def remarks(test: TestResult) -> Iterator[str]:
-    """What the numbers do not show."""
-    v = test.verdict
+    """Yield what the numbers do not show."""
+    v = test.headline
     plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
     slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
     if test.failure or test.skipped is not None:
         return
-    if v.outcome not in plain or v.label or slower:
-        label = f" ({v.label})" if v.label else ""
+    label = f" ({v.label})" if v.label and test.time else ""
+    if v.outcome not in plain or label or slower:
         yield f"{WORDS[v.outcome]}: {v.reason}{label}"
     if is_cold(test):
         yield f"the first call took {format_time(test.first_call_ns or 0)}, outside of the slices"
@@ -130,9 +134,9 @@ def render_failure(test: TestResult, against: str | None) -> str:
     """What the failing test shows: the numbers, the evidence and how to see it again."""
     if test.failure is not None:
         return _cause_first(test.failure.text)
-    v = test.verdict
-    grown = [*render_memory_failure(test, against), *render_extra_failures(test, against)]
-    if grown and (not test.timed or v.outcome is not Outcome.REGRESSED):
+    v = test.headline
+    grown = render_metric_failures(test, against)
+    if grown and (test.time is None or v.outcome is not Outcome.REGRESSED):
         return "\n".join([*grown, f"  repeat: {test.repeat_command}"])
     lines = [_headline(test, against), f"  why: {v.reason}"]
     if test.blocks:
@@ -150,7 +154,7 @@ def render_explanations(run: RunResult) -> list[str]:
     return [
         line
         for test in run.tests
-        if test.explanation is not None and test.verdict.outcome is not Outcome.REGRESSED
+        if test.explanation is not None and test.headline.outcome is not Outcome.REGRESSED
         for line in (f"{test.nodeid}:", *render_explanation(test.explanation))
     ]
 
@@ -165,8 +169,8 @@ def _cause_first(traceback: str) -> str:
 
 
 def _headline(test: TestResult, against: str | None) -> str:
-    v = test.verdict
-    word = WORDS[v.outcome] + (f" ({v.severity.value})" if v.severity else "")
+    v = test.headline
+    word = render_word(v)
     if v.interval is None or v.threshold is None:
         return f"{word}: {test.nodeid}"
     return (
@@ -187,7 +191,7 @@ def render_how(test: TestResult) -> str:
 
 
 def render_witnesses(test: TestResult) -> str:
-    """What the machine did meanwhile."""
+    """Return what the machine did meanwhile, in one line."""
     found = witnesses(test)
     parts = [
         f"steal at most {format_percent(found['steal'], signed=False)}",
@@ -201,31 +205,33 @@ def render_witnesses(test: TestResult) -> str:
     return ", ".join(parts)
 
 
-# What the terminal shows after a run, part by part.
+# -- the summary, part by part ------------------------------------------------------------------
 
 
-def render_sections(run: RunResult) -> list[str]:
-    """The verdicts first; a part that has nothing to say is left out."""
+def render_sections(run: RunResult) -> list[StyledLine]:
+    """Return the verdicts first; a part that has nothing to say is left out."""
     advice = [f"advice: {line}" for line in render_advice(run)]
     parts = [
         render_table(run),
-        render_memory_table(run),
-        render_extra_table(run),
-        render_phase_table(run),
-        render_explanations(run),
-        render_scaling(run),
+        *(render_metric_table(run, section) for section in SECTIONS),
+        _plain(render_phase_table(run)),
+        _plain(render_explanations(run)),
+        _plain(render_scaling(run)),
         render_kpi_table(run),
-        render_categories(run),
-        advice,
+        _plain(render_categories(run)),
+        _plain(advice),
     ]
-    lines: list[str] = []
+    lines: list[StyledLine] = []
     for part in parts:
-        lines += [*([""] if lines else []), *part] if part else []
+        lines += [*([StyledLine("")] if lines else []), *part] if part else []
     return lines
 
 
-# The live line: rewritten in a terminal, now and then a line of its own in a log.
+def _plain(texts: Iterable[str]) -> list[StyledLine]:
+    return [StyledLine(text) for text in texts]
 
+
+# -- the live line ------------------------------------------------------------------------------
 
 LOG_EVERY_S = 15.0
 
@@ -241,6 +247,8 @@ def render_progress(progress: Progress) -> str:
 
 
 class ProgressLine:
+    """The live line: rewritten in a terminal, now and then a line of its own in a log."""
+
     def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
         self._stream = stream
         self._live = stream.isatty()

@@ -1,11 +1,15 @@
-"""What tables write of outcomes and times."""
+"""Words, tables and foreign text, as all reports write them."""
 
 import html
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import chain
 from typing import Any
 
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.kpi import Status
+from pytest_rlperf.model.metric import Interval, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 
 WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
@@ -18,7 +22,9 @@ def time_title(against: str | None) -> str:
     return "time a call" if against is None else "base → head"
 
 
-# Intervals as text.
+def render_word(verdict: Verdict) -> str:
+    """Return the outcome with its severity: "REGRESSED (high)"."""
+    return WORDS[verdict.outcome] + (f" ({verdict.severity.value})" if verdict.severity else "")
 
 
 def render_interval(interval: Interval) -> str:
@@ -26,8 +32,25 @@ def render_interval(interval: Interval) -> str:
     return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
 
 
-# Tables of plain text.
+# -- lines of a terminal, and tables of plain text ----------------------------------------------
 
+
+class Style(StrEnum):
+    """How much a line should catch the eye."""
+
+    PLAIN = "plain"
+    POOR = "poor"
+    BAD = "bad"
+
+
+@dataclass(frozen=True, slots=True)
+class StyledLine:
+    text: str
+    style: Style = Style.PLAIN
+
+
+STYLES = {Outcome.REGRESSED: Style.BAD, Status.ALERT: Style.BAD, Status.MISSED: Style.POOR}
+"""All others are plain."""
 
 Rows = list[list[str]]
 """Titles and rows of a table; nothing at all where there is no row."""
@@ -52,7 +75,18 @@ def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
-# The facts about machine and libraries, as a reader wants them.
+def table_lines(
+    rows: Sequence[Sequence[str]], outcomes: Iterable[Outcome | Status]
+) -> list[StyledLine]:
+    """Return the aligned table, each row below the titles in the style of its outcome."""
+    styles = (STYLES.get(outcome, Style.PLAIN) for outcome in outcomes)
+    return [
+        StyledLine(text, style)
+        for text, style in zip(aligned(rows), chain([Style.PLAIN], styles), strict=False)
+    ]
+
+
+# -- facts about machine and libraries ----------------------------------------------------------
 
 
 def fact_rows(fingerprint: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -68,7 +102,7 @@ def _fact(value: object) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
 
 
-# Foreign text in Markdown and HTML, shown as it is.
+# -- foreign text in Markdown and HTML, shown as it is ------------------------------------------
 #
 # A node id holds whatever a parameter was called. Inside a code span nothing has a meaning but
 # backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
@@ -124,7 +158,7 @@ CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 
 def printable(text: str) -> str:
-    """With all that no document can hold written as Python would."""
+    """Return the text with all that no document can hold written as Python would."""
     return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", encodable(text))
 
 

@@ -34,21 +34,21 @@ def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
     before = _children_cpu()
     begun = time.perf_counter()
     if isinstance(calls, Rounds):
-        seen, result = _look_at_rounds(calls, clock)
+        scouted, result = _look_at_rounds(calls, clock)
     else:
-        seen, result = _look(calls, clock, begun)
+        scouted, result = _look(calls, clock, begun)
     if calls.settle.hosted and isinstance(calls, Calls):
-        seen = replace(seen, cpu_share=_wanted_share(calls))
+        scouted = replace(scouted, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
-    seen = replace(
-        seen,
+    scouted = replace(
+        scouted,
         processes=1 + _busy(before, _children_cpu(), seconds),
         has_setup=calls.has_setup,
         setup_ns=calls.setup_ns,
         hosted=calls.settle.hosted,
         accelerated=calls.settle.accelerated,
     )
-    return seen, result
+    return scouted, result
 
 
 def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
@@ -95,13 +95,13 @@ def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[Scouted, Any]:
     if rounds.rounds > 1:
         number = (rounds.rounds - 1) * rounds.iterations
         elapsed, result = rounds.timed(number, clock)
-    seen = replace(
+    scouted = replace(
         _times(first_ns, elapsed, number),
         rounds=rounds.rounds,
         iterations=rounds.iterations,
         warmup=rounds.warmup,
     )
-    return seen, result
+    return scouted, result
 
 
 def _times(first_ns: int, elapsed: Elapsed, calls: int) -> Scouted:

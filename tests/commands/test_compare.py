@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf import cli
 from pytest_rlperf.commands.compare import side_by_side
-from pytest_rlperf.model.metric import ExtraMetric, Outcome
+from pytest_rlperf.model.metric import Metric, Outcome
 from pytest_rlperf.report.result_file import run_as_dict, write_json
 from tests.factories import a_test, block, examples, run_result, verdict
 
@@ -153,8 +153,8 @@ def test_worse_is_positive_whatever_the_direction(a: float, b: float):
 
 def test_a_number_without_a_unit_is_compared_too(folder: Path, capsys: pytest.CaptureFixture[str]):
     for name, exponent in (("a.json", 1.0), ("b.json", 1.5)):
-        metric = ExtraMetric("exponent", None, (), verdict(), value=exponent)
-        test = a_test("t.py::grows", blocks=(block([MS], None),), extras=(metric,))
+        metric = Metric("exponent", verdict(), value=exponent)
+        test = a_test("t.py::grows", blocks=(block([MS], None),), beside=(metric,))
         write_json(folder / name, run_as_dict(run_result(test), 0))
     assert cli.main(["compare", "a.json", "b.json"]) == 0
     assert "exponent  1     1.5   +50.0 %" in capsys.readouterr().out

@@ -116,10 +116,10 @@ class Over:
     interrupted: bool
 
     def outcome(self, nodeid: str) -> Outcome:
-        return self.results[nodeid].verdict.outcome
+        return self.results[nodeid].headline.outcome
 
     def reason(self, nodeid: str) -> str:
-        return self.results[nodeid].verdict.reason
+        return self.results[nodeid].headline.reason
 
 
 def _benchmark(nodeid: str, test: Fake) -> Benchmark:

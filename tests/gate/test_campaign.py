@@ -33,7 +33,7 @@ def test_decided_tests_drop_out_of_later_blocks():
 
 def test_a_result_has_what_was_measured():
     result = run({"same": Fake()}).results["same"]
-    assert (len(result.blocks), len(result.log_ratios), result.steps) == (5, 5, 7)
+    assert (len(result.blocks), len(result.metrics[0].block_changes), result.steps) == (5, 5, 7)
     assert (result.blocks[0].core, result.blocks[0].steal) == (1, 0.25)
     assert result.repeat_command == "pytest same"
 
@@ -54,7 +54,7 @@ def test_a_test_that_fails_in_the_scout_has_no_block():
 
 def test_a_skipped_test_is_no_failure():
     result = run({"skipped": Fake(scout=State.SKIPPED)}).results["skipped"]
-    assert (result.verdict.outcome, result.skipped) == (Outcome.SKIPPED, "why")
+    assert (result.headline.outcome, result.skipped) == (Outcome.SKIPPED, "why")
 
 
 def test_alone_a_test_is_shown_after_a_few_blocks():
@@ -118,7 +118,7 @@ def test_other_work_than_stored_can_be_saved_anew():
     over = run({"same": Fake(work={"updates": 4.0})}, partner=known)
     assert over.outcome("same") is Outcome.INCOMPARABLE
     assert len(over.results["same"].blocks) == SAVE_BLOCKS
-    assert over.results["same"].log_ratios == ()
+    assert over.results["same"].metrics[0].block_changes == ()
 
 
 def test_what_cannot_be_compared_says_why_even_when_time_runs_out():
@@ -131,7 +131,7 @@ def test_what_cannot_be_compared_says_why_even_when_time_runs_out():
 def test_the_label_of_a_comparison_stands_beside_its_verdict():
     known = Kernels({"same": level(label="saved on another CPU (Some CPU)")})
     result = run({"same": Fake()}, partner=known).results["same"]
-    assert result.verdict.label == "saved on another CPU (Some CPU)"
+    assert result.headline.label == "saved on another CPU (Some CPU)"
 
 
 # -- who gets a block ---------------------------------------------------------------------------

@@ -20,7 +20,7 @@ from pytest_rlperf.gate.rules import (
     with_accepted,
 )
 from pytest_rlperf.gate.selection import Scope
-from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiResult, Metric, Status
+from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiMetric, KpiResult, Status
 from pytest_rlperf.model.metric import COMPARED, UNSURE, Outcome, Severity, Verdict
 from pytest_rlperf.model.result import Failure, TestResult
 from pytest_rlperf.model.spec import Spec
@@ -29,7 +29,7 @@ from tests.factories import a_test, block, examples, run_result, verdict
 
 DAY = datetime.date(2030, 1, 31)
 NODE = "tests/perf/test_a.py::test_a"
-RESET = Kpi("reset", Metric.TIME, target=1, alert=5, unit="ms")
+RESET = Kpi("reset", KpiMetric.TIME, target=1, alert=5, unit="ms")
 RULES = Rules(
     Project(
         kpis={"reset": RESET},
@@ -51,7 +51,7 @@ SLOWER = a_test(
 
 def test_a_run_gets_its_kpis_and_its_accepted_regressions():
     run = RULES.applied(run_result(SLOWER))
-    assert [test.verdict.outcome for test in run.tests] == [Outcome.ACCEPTED]
+    assert [test.headline.outcome for test in run.tests] == [Outcome.ACCEPTED]
     assert [result.status for result in run.kpis] == [Status.ALERT]
 
 
@@ -164,7 +164,7 @@ def test_only_the_named_tests_of_a_run_are_accepted():
     found = with_accepted(
         [a_test(PARAMETRIZED, verdict=SLOWER_VERDICT), a_test(verdict=SLOWER_VERDICT)], [ENTRY], DAY
     )
-    assert [test.verdict.outcome for test in found] == [Outcome.ACCEPTED, Outcome.REGRESSED]
+    assert [test.headline.outcome for test in found] == [Outcome.ACCEPTED, Outcome.REGRESSED]
 
 
 def test_an_entry_without_a_test_or_time_is_reported():
@@ -211,7 +211,7 @@ def judged(*tests: TestResult, kpis: dict[str, Kpi] = KPIS) -> KpiResult:
     ],
 )
 def test_six_kpis_are_built_in(name: str, metric: str, target: float, alert: float, unit: str):
-    assert KPIS[name] == Kpi(name, Metric(metric), target, alert, unit)
+    assert KPIS[name] == Kpi(name, KpiMetric(metric), target, alert, unit)
     assert len(KPIS) == 6
 
 
@@ -244,7 +244,7 @@ def test_the_time_of_a_step_is_a_share_of_the_call():
 
 
 def test_the_time_of_a_call_knows_no_steps():
-    kpis = {"episode": Kpi("episode", Metric.TIME, 0.1, 0.3, "s")}
+    kpis = {"episode": Kpi("episode", KpiMetric.TIME, 0.1, 0.3, "s")}
     result = judged(measured("episode", around(200), steps=100), kpis=kpis)
     assert result.reading is not None
     assert result.reading.value == pytest.approx(0.2, rel=0.02)
@@ -362,10 +362,10 @@ def test_several_tests_and_kpis_give_a_result_each():
 @given(
     st.lists(st.floats(0.01, 100), min_size=1, max_size=12),
     st.floats(1, 1000),
-    st.sampled_from([Metric.TIME, Metric.THROUGHPUT]),
+    st.sampled_from([KpiMetric.TIME, KpiMetric.THROUGHPUT]),
 )
-def test_slower_is_never_judged_better(call_ms: list[float], times: float, metric: Metric):
-    lower = metric is Metric.TIME
+def test_slower_is_never_judged_better(call_ms: list[float], times: float, metric: KpiMetric):
+    lower = metric is KpiMetric.TIME
     unit = "ms" if lower else "steps/s"
     kpi = Kpi("k", metric, 1 if lower else 1000, 5 if lower else 200, unit)
     severity = [Status.MET, Status.MISSED, Status.ALERT]

@@ -4,7 +4,8 @@ import random
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 
-from pytest_rlperf.history.records import PastTest, ReferenceTime
+from pytest_rlperf.history.records import PastTest
+from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.stats.decide import LATE_LOOK, Gate, decide
 from tests.factories import a_past, a_past_metric, noisy_ratios
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.file import HistoryFile, entries_of, line_of, read_history
-from pytest_rlperf.history.records import ReferenceTime
-from pytest_rlperf.model.block import Drift, Reference, SideDrift
+from pytest_rlperf.model.block import Drift, Reference, ReferenceTime, SideDrift
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.spec import Spec
@@ -123,7 +123,7 @@ def test_the_time_over_every_kernel_is_kept_with_the_unit_it_was_judged_in():
         block([1000], None, reference=Reference({"stride": (ns,), "interpreter": (500,)}))
         for ns in (90, 100, 110)
     ]
-    test = a_test(blocks=tuple(played), unit={"stride": 1.0})
+    test = a_test(blocks=tuple(played), reference=reference_time(played, {"stride": 1.0}))
     (kept,) = entries(run_result(test))
     assert kept.reference.log_ratios == pytest.approx(
         {"clock": 6.907755, "stride": 2.305944, "interpreter": 0.693147}, abs=1e-5

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.history.records import PastTest, ReferenceTime, Signal
+from pytest_rlperf.history.records import PastTest, Signal
 from pytest_rlperf.history.series import Series, all_series
+from pytest_rlperf.model.block import ReferenceTime
 from tests.factories import a_past, a_past_metric
 from tests.history.histories import commit_name, dated, in_duets, in_reference_units
 

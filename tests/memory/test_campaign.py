@@ -126,18 +126,18 @@ def test_without_a_baseline_sizes_are_shown():
 def test_a_budget_that_ends_early_leaves_it_open():
     test = play(FakeRuns(9 * MIB, 5 * MIB), budget_s=0.5)
     assert test.outcome is Outcome.INCONCLUSIVE
-    assert "the budget ran out before its memory was measured" in test.verdict.reason
+    assert "the budget ran out before its memory was measured" in test.headline.reason
 
 
 def test_trouble_on_the_base_is_told():
     test = play(FakeRuns(5 * MIB, 5 * MIB, base=State.FAILED))
     assert test.outcome is Outcome.NO_BASELINE
-    assert test.verdict.reason == "it fails on the base: why"
+    assert test.headline.reason == "it fails on the base: why"
 
 
 def test_time_keeps_its_verdict_beside_that_on_memory():
     test = play(FakeRuns(9 * MIB, 5 * MIB), timed=a_test(NODE))
-    assert test.verdict.outcome is Outcome.UNCHANGED
+    assert test.headline.outcome is Outcome.UNCHANGED
     assert test.outcome is Outcome.REGRESSED
 
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.memory.judge import Sizes, decided, judged
-from pytest_rlperf.model.memory import KIB, METRICS, MIB, Limits, MetricResult
-from pytest_rlperf.model.metric import Outcome, Severity
+from pytest_rlperf.model.memory import KIB, METRICS, MIB, Limits
+from pytest_rlperf.model.metric import Metric, Outcome, Severity
 from pytest_rlperf.stats.verdicts import Ended
 from tests.factories import examples
 
@@ -21,9 +21,7 @@ def around(size: float, number: int, spread: float = KIB) -> tuple[float, ...]:
     return tuple(rng.gauss(size, spread) for _ in range(number))
 
 
-def verdict(
-    name: str, head: float, base: float, number: int = 12, spread: float = KIB
-) -> MetricResult:
+def verdict(name: str, head: float, base: float, number: int = 12, spread: float = KIB) -> Metric:
     sizes = Sizes(BY_NAME[name], around(head, number, spread), around(base, number, spread))
     return judged(sizes, LIMITS, decided(sizes, LIMITS, gates=10, exhausted=True))
 

@@ -14,12 +14,12 @@ from pytest_rlperf.gate.partners import Alone
 from pytest_rlperf.metrics.exponent import (
     ALLOWED,
     exponent_metric,
-    in_words,
     slope_blur,
     slope_weights,
     slopes,
 )
-from pytest_rlperf.model.metric import ExtraMetric, Interval, Outcome, Severity
+from pytest_rlperf.model.metric import EXPONENT, GrowthCurve, Interval, Metric, Outcome, Severity
+from pytest_rlperf.model.quantity import growth_law
 from pytest_rlperf.stats.decide import LOOKS, Decision, DifferenceGate, decide
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.workers.side import State
@@ -90,18 +90,18 @@ def test_the_blur_of_a_slope_is_that_of_independent_sizes():
     ],
 )
 def test_an_exponent_is_called_by_the_nearest_law(exponent: float, words: str):
-    assert in_words(exponent, SIZES) == words
+    assert growth_law(exponent, SIZES) == words
 
 
 def test_where_log_n_hardly_grows_it_is_not_named():
-    assert in_words(1.15, (1.0, 2.0, 3.0)) == "O(n^1.1)"
+    assert growth_law(1.15, (1.0, 2.0, 3.0)) == "O(n^1.1)"
 
 
-def metric(change: float, largest: Interval | None = SLOWER, blocks: int = 40) -> ExtraMetric:
+def metric(change: float, largest: Interval | None = SLOWER, blocks: int = 40) -> Metric:
     apart = noisy_ratios(random.Random(1), blocks, change, 0.01)
     found = decide(apart, DifferenceGate(ALLOWED), exhausted=True)
     head = [each.typical for each in apart]
-    return exponent_metric(SIZES, head, [0.0] * blocks, found, largest=largest)
+    return exponent_metric(GrowthCurve(SIZES), head, [0.0] * blocks, found, largest=largest)
 
 
 def test_a_steeper_growth_is_a_regression_that_names_both_laws():
@@ -113,7 +113,7 @@ def test_a_steeper_growth_is_a_regression_that_names_both_laws():
     assert found.base_value == pytest.approx(0.0, abs=0.01)
     assert found.amount is not None
     assert found.amount.low < 0.98 < found.amount.high
-    assert (found.unit, found.threshold_abs, found.sizes) == (None, ALLOWED, SIZES)
+    assert (found.unit, found.threshold_abs, found.curve) == (None, ALLOWED, GrowthCurve(SIZES))
 
 
 @pytest.mark.parametrize(
@@ -144,14 +144,16 @@ def test_too_few_blocks_are_inconclusive_and_say_what_to_do():
 
 def test_what_cannot_be_compared_says_why():
     ended = Ended(Outcome.NO_BASELINE, "size 100: it failed")
-    found = exponent_metric(SIZES, [0.1, 0.2], [], ended, largest=None)
+    found = exponent_metric(GrowthCurve(SIZES), [0.1, 0.2], [], ended, largest=None)
     assert (found.verdict.outcome, found.verdict.reason) == (ended.outcome, ended.reason)
     assert found.value == pytest.approx(0.15)
     assert found.base_value is None
 
 
 def test_nothing_measured_is_told_as_such():
-    found = exponent_metric(SIZES, [], [], Decision(Outcome.INCONCLUSIVE, 0), largest=None)
+    found = exponent_metric(
+        GrowthCurve(SIZES), [], [], Decision(Outcome.INCONCLUSIVE, 0), largest=None
+    )
     assert found.verdict.outcome is Outcome.INCONCLUSIVE
     assert found.value is None
 
@@ -160,7 +162,7 @@ def test_where_the_base_is_too_fast_for_its_slices_the_scouts_tell_its_exponent(
     apart = noisy_ratios(random.Random(1), 20, 0.3, 0.01)
     found = decide(apart, DifferenceGate(ALLOWED))
     metric = exponent_metric(
-        SIZES, [1.0] * 20, [0.7] * 20, found, largest=SLOWER, scouted_base=0.02
+        GrowthCurve(SIZES), [1.0] * 20, [0.7] * 20, found, largest=SLOWER, scouted_base=0.02
     )
     assert metric.base_value == 0.02
     assert "O(1) became O(n) (the base's calls are too short" in metric.verdict.reason
@@ -176,7 +178,7 @@ def times(factor: float) -> Callable[[random.Random], float]:
     return lambda rng: factor * same(rng)
 
 
-def sized(ratios: dict[int, float], small: State = State.RAN) -> tuple[Over, ExtraMetric]:
+def sized(ratios: dict[int, float], small: State = State.RAN) -> tuple[Over, Metric]:
     """Each size takes a call of its own length times the ratio; the exponent of the largest."""
     tests = {
         f"test[{size}]": Fake(times(ratio), size=size, family="test")
@@ -184,15 +186,16 @@ def sized(ratios: dict[int, float], small: State = State.RAN) -> tuple[Over, Ext
     }
     tests["test[10]"] = replace(tests["test[10]"], scout=small)
     over = run(tests)
-    (metric,) = over.results["test[1000]"].extras
+    *_, metric = over.results["test[1000]"].metrics
     return over, metric
 
 
 def test_the_exponent_is_told_with_the_largest_size():
     over, metric = sized(dict.fromkeys(FAMILY_SIZES, 1.0))
-    assert metric.sizes == FAMILY_SIZES
+    assert metric.curve is not None
+    assert metric.curve.sizes == FAMILY_SIZES
     assert metric.verdict.outcome is Outcome.UNCHANGED
-    assert over.results["test[10]"].extras == ()
+    assert over.results["test[10]"].metric(EXPONENT) is None
     assert over.results["test[1000]"].outcome is Outcome.UNCHANGED
 
 
@@ -223,11 +226,11 @@ def test_without_a_partner_the_exponent_is_shown():
         for size in FAMILY_SIZES
     }
     over = run(tests, partner=Alone())
-    (metric,) = over.results["test[1000]"].extras
+    *_, metric = over.results["test[1000]"].metrics
     assert metric.verdict.outcome is Outcome.NO_BASELINE
     assert metric.value == pytest.approx(1.0, abs=0.01)
 
 
 def test_one_size_that_was_selected_alone_has_no_exponent():
     over = run({"test[10]": Fake(size=10, family="test")})
-    assert over.results["test[10]"].extras == ()
+    assert over.results["test[10]"].metric(EXPONENT) is None

@@ -11,9 +11,7 @@ from hypothesis import strategies as st
 from pytest_rlperf.metrics.within_run import (
     DOUBT,
     LEAST_SLICES,
-    drift_as_dict,
     drift_of,
-    phases_as_dicts,
     phases_of,
     render_drift,
     render_moved,
@@ -30,6 +28,7 @@ from pytest_rlperf.model.block import (
     SideDrift,
 )
 from pytest_rlperf.model.metric import Interval
+from pytest_rlperf.report.result_file import run_as_dict
 from pytest_rlperf.report.terminal import remarks
 from tests.factories import a_test, block, examples, run_result, side
 
@@ -247,7 +246,7 @@ def test_a_run_without_phases_has_no_table():
 
 
 def test_the_result_has_a_row_a_phase():
-    assert phases_as_dicts(TEST)[1] == {
+    assert run_as_dict(run_result(TEST), 0)["tests"][0]["phases"][1] == {
         "name": "learn",
         "share": 0.42,
         "ns": 5e6,
@@ -292,8 +291,10 @@ def test_steady_slices_are_not_worth_a_word():
 
 
 def test_the_result_has_the_numbers_whether_they_matter_or_not():
-    assert drift_as_dict(None) is None
-    assert drift_as_dict(Drift(32, STEADY, GROWING)) == {
+    tests = a_test(), a_test(drift=Drift(32, STEADY, GROWING))
+    without, with_drift = run_as_dict(run_result(*tests), 0)["tests"]
+    assert without["drift"] is None
+    assert with_drift["drift"] == {
         "slices": 32,
         "head": {"change": 0.002, "low": -0.01, "high": 0.012, "matters": False},
         "base": {"change": 0.12, "low": 0.09, "high": 0.15, "matters": True},

@@ -6,7 +6,7 @@ import pytest
 
 from pytest_rlperf.model.block import Block, RankFacts, SideBlock
 from pytest_rlperf.mpi.rank_files import JobEnd, RankEnd, RankOutcome, RankPhase
-from pytest_rlperf.mpi.report import rank_facts, render_job, render_outputs, render_ranks
+from pytest_rlperf.mpi.report import rank_summary, render_job, render_outputs, render_ranks
 from tests.factories import a_test
 
 TRACE = "def test():\n>   assert x == 1\nE   assert 2 == 1"
@@ -104,12 +104,12 @@ def block(*own_ns: float, communication: tuple[float, ...] = (0.0, 0.5)) -> Bloc
 
 
 def test_times_are_those_of_a_call_medians_over_blocks():
-    facts = rank_facts(replace(a_test(), blocks=(block(40, 80), block(44, 80), block(400, 80))))
+    facts = rank_summary(replace(a_test(), blocks=(block(40, 80), block(44, 80), block(400, 80))))
     assert facts is not None
-    assert facts["time_ns"] == [11, 20]
-    assert (facts["time_min_ns"], facts["time_median_ns"], facts["time_max_ns"]) == (11, 15.5, 20)
-    assert facts["communication"] == [0.0, 0.5]
-    assert facts["peak_bytes"] == [1000, 3000]
+    assert facts.time_ns == [11, 20]
+    assert (facts.time_min_ns, facts.time_median_ns, facts.time_max_ns) == (11, 15.5, 20)
+    assert facts.communication == [0.0, 0.5]
+    assert facts.peak_bytes == [1000, 3000]
 
 
 def test_imbalance_counts_computing_only():
@@ -126,5 +126,5 @@ def test_ranks_are_told_in_a_line():
 
 
 def test_a_test_without_ranks_has_none():
-    assert rank_facts(a_test()) is None
+    assert rank_summary(a_test()) is None
     assert render_ranks(a_test()) is None

@@ -18,11 +18,11 @@ from pytest_rlperf.mpi.scaling import (
     family,
     render_efficiency_lost,
     render_scaling,
-    scaling_as_dicts,
     scaling_tables,
     without_oversubscribed,
 )
 from pytest_rlperf.report.markdown import render_markdown
+from pytest_rlperf.report.result_file import run_as_dict
 from pytest_rlperf.stats.estimate import Estimate
 from tests.factories import a_test, block, examples, run_result, verdict
 
@@ -121,12 +121,12 @@ def test_a_regression_of_more_ranks_than_cores_fails_no_build():
     crowded = sized(4, 120, oversubscribed=True, verdict=slower)
     asked = sized(4, 120, oversubscribed=True, gate_oversubscribed=True, verdict=slower)
     found = without_oversubscribed([plain, crowded, asked])
-    assert [test.verdict.outcome for test in found] == [
+    assert [test.headline.outcome for test in found] == [
         Outcome.REGRESSED,
         Outcome.ACCEPTED,
         Outcome.REGRESSED,
     ]
-    assert "4 ranks share fewer cores" in found[1].verdict.reason
+    assert "4 ranks share fewer cores" in found[1].headline.reason
 
 
 errors = st.floats(1e-6, 1.0)
@@ -202,7 +202,7 @@ def test_the_report_for_people_has_the_table():
 
 
 def test_programs_get_every_figure():
-    (table,) = scaling_as_dicts(RUN)
+    (table,) = run_as_dict(RUN, 0)["scaling"]
     assert (table["test"], table["scaling"]) == ("t.py::t[nprocs=*]", "strong")
     one, four = table["rows"]
     assert (one["nprocs"], one["efficiency"], one["outcome"]) == (1, 1.0, None)

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.model.memory import METRICS, Evidence, MemoryResult, MetricResult, Site
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.memory import Evidence, MemoryResult, Site
+from pytest_rlperf.model.metric import Metric, Outcome
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -21,13 +21,12 @@ from pytest_rlperf.model.profile import (
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.profile.report import (
     Place,
-    explanation_as_dict,
     guilty_place,
     render_cause,
     render_explanation,
 )
-from pytest_rlperf.report.read_back import explanation_from
-from tests.factories import a_test, verdict
+from pytest_rlperf.report.result_file import run_as_dict, run_from
+from tests.factories import a_test, run_result, verdict
 
 LEARN = Cause(
     Function("agent.py", "Agent.learn"),
@@ -109,15 +108,17 @@ def test_operators_of_torch_stand_below_the_functions():
         "    torch's aten::mm 1.2 ms → 1.8 ms a call of the test, calls 4 → 6",
         "    torch's aten::relu 9 µs → 3 µs a call of the test",
     ]
-    data = explanation_as_dict(explanation)
+    content = run_as_dict(run_result(a_test(explanation=explanation)), 0)
+    data = content["tests"][0]["profile"]
     assert data["operators"][0]["name"] == "aten::mm"
-    assert explanation_from(data).operators == (product, quicker)
+    assert run_from(content).tests[0].explanation == explanation
     del data["operators"]  # as in older results
-    assert explanation_from(data).operators == ()
+    assert run_from(content).tests[0].explanation == replace(explanation, operators=())
 
 
 def test_programs_get_the_same():
-    data = explanation_as_dict(Explanation((replace(LEARN, source=Source.SAME),), 6, 0.5))
+    test = a_test(explanation=Explanation((replace(LEARN, source=Source.SAME),), 6, 0.5))
+    data = run_as_dict(run_result(test), 0)["tests"][0]["profile"]
     assert data["functions"][0]["function"] == "Agent.learn"
     assert data["functions"][0]["source_changed"] is False
     assert data["functions"][0]["calls"] == {"base": 10, "head": 10, "certain": True}
@@ -181,10 +182,9 @@ def test_where_its_lines_were_timed_it_is_the_one_that_took_longer_by_most(
 
 
 def larger(name: str, *sites: str) -> TestResult:
-    metric = next(metric for metric in METRICS if metric.name == name)
-    found = MetricResult(metric, (1.0,), 1.0, verdict(Outcome.REGRESSED))
+    metric = Metric(name, verdict(Outcome.REGRESSED), head=(1.0,), value=1.0)
     evidence = Evidence(sites=tuple(Site(where, 10, 1) for where in sites))
-    return a_test(memory=MemoryResult((found,), 20, head=evidence))
+    return a_test(beside=(metric,), memory=MemoryResult(20, head=evidence))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ from pytest_rlperf.model.result import Failure, Goal, Proof, Trial
 from pytest_rlperf.prove.rates import by_case, by_test, false_alarms, missed
 from pytest_rlperf.prove.report import (
     NAMED,
-    proof_as_dict,
     render_proof,
     render_proof_summary,
     render_proof_table,
@@ -131,7 +130,7 @@ def test_the_summary_counts_verdicts(trials: tuple[Trial, ...], said: str):
 
 
 def test_as_data_it_has_the_numbers_of_the_table():
-    data = proof_as_dict(a_proof(UNCHANGED, SILENT, ALARM))
+    data = run_as_dict(run_result(proof=a_proof(UNCHANGED, SILENT, ALARM)), 0)["proof"]
     unchanged, slower = data["cases"]
     assert (unchanged["injected"], unchanged["n"], unchanged["slower"]) == (0.0, 2, 1)
     assert unchanged["slower_low"] == pytest.approx(0.0126, abs=1e-4)

@@ -10,8 +10,7 @@ from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.report.evidence import device_used, render_advice
-from pytest_rlperf.report.read_back import run_from
-from pytest_rlperf.report.result_file import run_as_dict
+from pytest_rlperf.report.result_file import run_as_dict, run_from
 from pytest_rlperf.report.terminal import render_witnesses
 from tests.factories import a_test, block, run_result, side, verdict
 

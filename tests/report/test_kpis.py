@@ -1,12 +1,12 @@
 """KPIs as a table, as the text of a failing test, and as data."""
 
-from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiResult, Metric, Reading, Status
+from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.report.kpis import (
-    kpis_as_dicts,
     render_kpi_alerts,
     render_kpi_table,
     render_machine,
 )
+from pytest_rlperf.report.result_file import run_as_dict
 from tests.factories import run_result
 
 KPIS = {kpi.name: kpi for kpi in BUILT_IN}
@@ -56,7 +56,7 @@ memory_per_episode: not measured: no selected test claims it"""  # noqa: E501
 
 def test_the_table_has_the_worst_first_and_names_the_machine():
     run = run_result(kpis=(MET, UNSURE, OPEN, MISSED, SLOW), fingerprint=MACHINE)
-    assert "\n".join(render_kpi_table(run)) == TABLE
+    assert "\n".join(line.text for line in render_kpi_table(run)) == TABLE
 
 
 def test_without_kpis_there_is_no_table():
@@ -79,14 +79,14 @@ def test_a_machine_is_told_by_what_is_known_of_it():
 
 
 def test_a_time_of_a_call_says_so():
-    kpi = Kpi("reset", Metric.TIME, 5, 20, "µs")
+    kpi = Kpi("reset", KpiMetric.TIME, 5, 20, "µs")
     reset = KpiResult(kpi, Status.MET, "within the target", "t", Reading(3.0, 2.9, 3.1, 2))
     (_, _, row) = render_kpi_table(run_result(kpis=(reset,)))
-    assert "3 ± 0.1 µs a call (measured twice)" in row
+    assert "3 ± 0.1 µs a call (measured twice)" in row.text
 
 
 def test_a_kpi_is_data_with_null_for_what_was_not_measured():
-    assert kpis_as_dicts([SLOW]) == [
+    assert run_as_dict(run_result(kpis=(SLOW,)), 0)["kpis"] == [
         {
             "name": "environment_step",
             "nodeid": "test_env.py::test_step",
@@ -103,6 +103,6 @@ def test_a_kpi_is_data_with_null_for_what_was_not_measured():
             "reason": "beyond the alert, and so is its whole interval",
         }
     ]
-    (found,) = kpis_as_dicts([OPEN])
+    (found,) = run_as_dict(run_result(kpis=(OPEN,)), 0)["kpis"]
     assert [found[name] for name in ("nodeid", "value", "low", "high")] == [None] * 4
     assert (found["status"], found["blocks"]) == ("not_measured", 0)

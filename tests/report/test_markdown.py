@@ -207,7 +207,7 @@ def test_a_report_that_is_too_long_keeps_the_worst_and_says_that_it_is_shortened
 
 
 def test_one_huge_traceback_does_not_push_the_rest_out():
-    huge = a_test("t.py::huge", verdict=BROKEN.verdict, failure=Failure("x" * 10_000))
+    huge = a_test("t.py::huge", verdict=BROKEN.headline, failure=Failure("x" * 10_000))
     report = render_markdown(run_result(huge, BROKEN, SAME), most_bytes=5_000)
     assert "<code>test_x.py::test_x</code></summary>" in report
     assert "<code>t.py::huge</code></summary>" not in report

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Status
+from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.plan import Mode, Plan
-from pytest_rlperf.model.result import Failure, Progress, Vanished
+from pytest_rlperf.model.result import Failure, Progress, RunResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.terminal import (
@@ -23,7 +23,9 @@ from pytest_rlperf.report.terminal import (
     render_table,
     render_values,
 )
+from pytest_rlperf.report.text import Style
 from tests.factories import a_test, block, run_result, verdict
+from tests.sample_runs import EVERYTHING
 
 MS = 10**6
 
@@ -79,14 +81,18 @@ test_new.py::test_new: no baseline: it cannot be collected on the base: ImportEr
 test_replay.py::test_add: unchanged: slower, within the allowed +5.0 %"""  # noqa: E501
 
 
+def table(run: RunResult) -> list[str]:
+    return [line.text for line in render_table(run)]
+
+
 def test_the_table_has_the_worst_first_and_the_reasons_that_numbers_do_not_show():
-    assert "\n".join(render_table(run_result(SAME, NEW, DRIFTING, BROKEN, SLOWER))) == TABLE
+    assert "\n".join(table(run_result(SAME, NEW, DRIFTING, BROKEN, SLOWER))) == TABLE
 
 
 def test_without_a_comparison_its_columns_are_left_out():
     alone = verdict(Outcome.NO_BASELINE, "measured, with nothing to compare with")
     run = run_result(a_test(verdict=alone, blocks=played(3, None), steps=7), against=None)
-    assert render_table(run) == [
+    assert table(run) == [
         "             time a call           blocks  test",
         "no baseline  3 ms (2,333 steps/s)  2       test_a.py::test_a",
     ]
@@ -94,8 +100,8 @@ def test_without_a_comparison_its_columns_are_left_out():
 
 def test_a_judgement_on_the_sums_is_remarked_on():
     by_sums = verdict(change=(0.0, -0.01, 0.01), reason="by the sums", label="by sums")
-    table = render_table(run_result(a_test(verdict=by_sums, blocks=played(2, 2))))
-    assert table[-1] == "test_a.py::test_a: unchanged: by the sums (by sums)"
+    *_, last = table(run_result(a_test(verdict=by_sums, blocks=played(2, 2))))
+    assert last == "test_a.py::test_a: unchanged: by the sums (by sums)"
 
 
 @pytest.mark.parametrize(
@@ -109,13 +115,13 @@ def test_a_judgement_on_the_sums_is_remarked_on():
 def test_a_slow_first_call_is_remarked_on(first_ns: float | None, remark: list[str]):
     same = verdict(change=(0.0, -0.01, 0.01))
     test = a_test(verdict=same, blocks=played(2, 2), first_call_ns=first_ns)
-    assert render_table(run_result(test))[2:] == remark
+    assert table(run_result(test))[2:] == remark
 
 
 def test_a_first_call_like_the_others_is_not_remarked_on():
     same = verdict(change=(0.0, -0.01, 0.01))
     test = a_test(verdict=same, blocks=played(1000, 1000), first_call_ns=1500 * MS)
-    assert render_table(run_result(test))[2:] == []
+    assert table(run_result(test))[2:] == []
 
 
 def test_the_value_of_head_fits_the_change_that_was_measured_in_pairs():
@@ -187,14 +193,14 @@ def test_a_stored_baseline_shows_what_it_would_take_now():
         verdict=verdict(change=(0.25, 0.2, 0.3), detectable=0.4), blocks=played(100, None), steps=10
     )
     assert render_values(stored) == "80 ms → 100 ms (100 steps/s)"
-    table = render_table(run_result(stored, against="baseline 'main'"))
-    assert "detects  base → head" in table[0]
-    assert "+40.0 %  80 ms → 100 ms" in table[1]
+    title, row, *_ = table(run_result(stored, against="baseline 'main'"))
+    assert "detects  base → head" in title
+    assert "+40.0 %  80 ms → 100 ms" in row
 
 
 def test_vanished_tests_have_a_line_each_with_a_hint_where_there_is_one():
     gone = (Vanished("a.py::old", "a.py::new"), Vanished("a.py::gone"))
-    assert render_table(run_result(SAME, vanished=gone))[2:] == [
+    assert table(run_result(SAME, vanished=gone))[2:] == [
         "",
         "a.py::old: vanished: it has a stored baseline, and is no longer there; it seems to be "
         "a.py::new now",
@@ -208,7 +214,7 @@ def test_what_is_incomparable_says_why_even_where_nothing_was_compared():
     run = run_result(
         a_test("a.py::changed", verdict=changed), a_test("a.py::new", verdict=alone), against=None
     )
-    assert render_table(run)[3:] == [
+    assert table(run)[3:] == [
         "",
         "a.py::changed: incomparable: the benchmark itself changed",
     ]
@@ -245,7 +251,7 @@ def test_parts_follow_each_other_with_a_line_between():
         a_test("b", spec=Spec(category="rl")),
         kpis=(KpiResult(BUILT_IN[0], Status.NOT_MEASURED, "no selected test claims it"),),
     )
-    lines = render_sections(run)
+    lines = [line.text for line in render_sections(run)]
     starts = [lines[n + 1].split()[0] for n, line in enumerate(lines) if not line]
     assert starts == ["KPIs", "category", "advice:"]
 
@@ -311,3 +317,23 @@ def test_a_log_gets_a_line_now_and_then():
         line.show(MEASURING)
     line.clear()
     assert log.getvalue() == f"{MEASURING_LINE}\n" * 2
+
+
+def test_lines_catch_the_eye_by_their_outcome():
+    styles: dict[str, set[Style]] = {}
+    for line in render_sections(EVERYTHING):
+        styles.setdefault((line.text.split() or [""])[0], set()).add(line.style)
+    bad = {word for word, found in styles.items() if Style.BAD in found}
+    assert bad == {"REGRESSED", "ALERT"}
+    assert all(styles[word] == {Style.BAD} for word in bad)
+
+
+def test_a_name_that_begins_like_an_outcome_does_not():
+    named = a_test("REGRESSED.py::missed", verdict=verdict(Outcome.INCONCLUSIVE, "why"))
+    assert {line.style for line in render_sections(run_result(named))} == {Style.PLAIN}
+
+
+def test_a_missed_target_is_poor():
+    kpi = KpiResult(BUILT_IN[0], Status.MISSED, "why", "t", Reading(2.0, 1.9, 2.1, 5))
+    styles = [line.style for line in render_sections(run_result(kpis=(kpi,)))]
+    assert styles == [Style.PLAIN, Style.PLAIN, Style.POOR]

@@ -1,4 +1,4 @@
-"""Numbers to pixels, and the numbers that stand at an axis."""
+"""Numbers to pixels, the numbers at an axis, and what all charts are drawn with."""
 
 import math
 from collections.abc import Callable, Iterable, Sequence
@@ -67,7 +67,7 @@ def _thinned(values: list[float], most: int) -> list[float]:
     return values[:: math.ceil(len(values) / most)]
 
 
-# How the numbers at an axis are written, and in which unit they are round.
+# -- how the numbers at an axis are written, and in which unit they are round -------------------
 
 
 BINARY = tuple(BYTE_SIZES[unit] for unit in ("GIB", "MIB", "KIB"))
@@ -104,7 +104,7 @@ BYTES = Quantity(_bytes, binary=True)
 PLAIN = Quantity(lambda value: f"{value:g}")
 
 
-# What the charts have in common: the frame, the axis and its words.
+# -- what the charts have in common: the frame, the axis and its words --------------------------
 
 
 WIDTH = 340
@@ -128,7 +128,7 @@ def chart(title: str, height: float, *children: Child) -> Markup:
 
 
 def lines(segments: Iterable[Segment], kind: str) -> Markup:
-    """All of them in one element: a page holds thousands."""
+    """Return the lines in one element: a page holds thousands."""
     path = "".join(f"M{number(a)} {number(b)}L{number(c)} {number(d)}" for a, b, c, d in segments)
     return element("path", d=path, class_=kind)
 
@@ -144,7 +144,7 @@ def dots(points: Iterable[tuple[float, float]], kind: str) -> Markup:
 
 
 def words(text: str, x: float, y: float, kind: str | None = None) -> Markup:
-    """In the middle above x; of the kind "end", before it."""
+    """Return a text in the middle above x; of the kind "end", before it."""
     return element("text", text, x=x, y=y, class_=kind)
 
 

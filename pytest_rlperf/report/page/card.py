@@ -1,14 +1,13 @@
 """One test in the page: a line that says how it ended, and below it all that is known of it."""
 
-from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.metric import COMPARED, TIME, Metric
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.report.categories import UNCATEGORISED
+from pytest_rlperf.report.metrics import render_change, render_interval_of
 from pytest_rlperf.report.page.charts import strip
 from pytest_rlperf.report.page.markup import Child, Markup, anchor, element
 from pytest_rlperf.report.page.parts import (
-    TIME_METRIC,
     Flame,
-    Judged,
     alarms,
     decisive,
     failure_part,
@@ -59,16 +58,17 @@ def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
     )
 
 
-def _change(told: Judged) -> list[Child]:
-    """Time needs no name: most changes are its own."""
-    name = "" if told.name == TIME_METRIC else f"{told.name} "
-    interval = element("span", told.interval, class_="interval")
-    return [name, element("b", told.change), " ", interval] if told.change else []
+def _change(metric: Metric) -> list[Child]:
+    """Return its change with the interval; time needs no name: most changes are its own."""
+    name = "" if metric.name == TIME else f"{metric.name} "
+    interval = element("span", render_interval_of(metric), class_="interval")
+    change = render_change(metric)
+    return [name, element("b", change), " ", interval] if change else []
 
 
-def _strip(told: Judged, reach: float) -> Markup | None:
-    v = told.verdict
-    if told.name != TIME_METRIC or v.interval is None:
+def _strip(metric: Metric, reach: float) -> Markup | None:
+    v = metric.verdict
+    if metric.name != TIME or v.interval is None:
         return None
     return strip(v.interval, v.threshold if v.outcome in COMPARED else None, reach)
 

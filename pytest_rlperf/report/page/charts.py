@@ -1,4 +1,4 @@
-"""Changes with their intervals, against what is allowed."""
+"""The charts of the page: changes, both sides, curves, and the course over the commits."""
 
 import statistics
 from collections.abc import Iterator, Sequence
@@ -104,7 +104,7 @@ def strip(interval: Interval, threshold: float | None, reach: float) -> Markup:
     )
 
 
-# What was measured on both sides: a dot for each process.
+# -- what was measured on both sides: a dot for each process ------------------------------------
 
 
 SIDE_LABELS = 44
@@ -141,7 +141,7 @@ def _side(name: str, values: Sequence[float], scale: Scale, y: float) -> list[Ma
     ]
 
 
-# Lines over a common axis: memory over time, time over size, speed-up over ranks.
+# -- lines over a common axis: memory over time, time over size, speed-up over ranks ------------
 
 
 CURVES_HEIGHT = 150
@@ -218,7 +218,7 @@ def thinned(points: Sequence[Point], most: int = POINTS) -> list[Point]:
     return [points[0], *(max(group, key=lambda point: point[1]) for group in groups), points[-1]]
 
 
-# The course of a test over the commits: levels, changes between them, and creep.
+# -- the course of a test over the commits: levels, changes between them, and creep -------------
 
 
 COMMITS_HEIGHT = 130
@@ -270,7 +270,7 @@ def _runs(points: Sequence[TrendPoint], x: Scale, y: Scale) -> Iterator[Markup]:
 
 
 def _creep(trend: Trend, points: Sequence[TrendPoint], x: Scale, y: Scale) -> Markup | None:
-    """From where it began, as far as that is drawn."""
+    """Return the line from where creep began, as far as that is drawn."""
     if trend.creep is None:
         return None
     start = max(0, len(points) - trend.creep.commits)

@@ -1,4 +1,4 @@
-"""The overview: figures by matplotlib, where that is installed."""
+"""The whole page: one file, which asks no host for anything and opens from disk."""
 
 import base64
 import hashlib
@@ -176,7 +176,7 @@ def _scaling(found: ScalingTable) -> Markup | None:
     return titled(3, render_scaling_title(found), charts, below)
 
 
-# The whole page: one file, which asks no host for anything and opens from disk.
+# -- the whole page: one file, which asks no host for anything and opens from disk --------------
 
 
 OPEN = 3
@@ -328,7 +328,7 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
         element("ol", cards, id="list"),
         element("p", "No test fits this filter.", id="none", hidden=True),
         element("p", f"Detects: {DETECTS}", class_="aside")
-        if any(test.verdict.detectable is not None for test in tests)
+        if any(test.headline.detectable is not None for test in tests)
         else None,
         id="tests",
     )
@@ -336,12 +336,12 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
 
 def _reach(tests: Sequence[TestResult]) -> float:
     """The strips are for what lies around the allowed; larger changes end at their edge."""
-    allowed = (test.verdict.threshold or 0.0 for test in tests)
+    allowed = (test.headline.threshold or 0.0 for test in tests)
     return max(LEAST_REACH, 3 * max(allowed, default=0.0))
 
 
 def _proof(run: RunResult) -> Markup:
-    """What was measured is the gate."""
+    """Return the section of a run that measured the gate itself."""
     assert run.proof is not None
     lines = "\n".join(render_proof(run.proof))
     return element("section", element("h2", "Proof"), element("pre", lines), id="tests")

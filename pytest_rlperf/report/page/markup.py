@@ -56,7 +56,7 @@ def number(value: float) -> str:
     return f"{value:.1f}".removesuffix(".0")
 
 
-# Rows as tables, and pairs as lists of facts.
+# -- rows as tables, and pairs as lists of facts ------------------------------------------------
 
 
 def table(rows: Sequence[Sequence[str]], caption: str, last: bool = True) -> Markup | None:
@@ -111,7 +111,7 @@ def titled(level: int, title: str, *content: Child) -> Markup | None:
     return together(element(f"h{level}", title), below) if below else None
 
 
-# Where a test is to be found in the page.
+# -- where a test is to be found in the page ----------------------------------------------------
 
 
 LONGEST = 60
@@ -120,7 +120,7 @@ DIGITS = 8
 
 
 def anchor(nodeid: str) -> str:
-    """Of letters, digits and dashes; the same in every report."""
+    """Return the name of a test's place: letters, digits and dashes, the same in every report."""
     name = re.sub(r"[^a-z0-9]+", "-", nodeid.rpartition("/")[2].lower()).strip("-")[:LONGEST]
     digest = hashlib.sha256(nodeid.encode("utf-8", "surrogatepass")).hexdigest()[:DIGITS]
     return f"t-{name}-{digest}"

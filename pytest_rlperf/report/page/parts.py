@@ -1,7 +1,6 @@
-"""What fails a test whose own verdicts are all right: KPI alerts and lost efficiency."""
+"""The parts of the page: what a card says of its test, flame graphs, and the history."""
 
 import base64
-import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,18 +15,20 @@ from pytest_rlperf.history.report import (
     trend_notes,
     trend_rows,
 )
-from pytest_rlperf.memory.report import (
-    memory_remarks,
-    memory_rows,
-    render_label,
-    render_memory_evidence,
-)
-from pytest_rlperf.memory.report import render_interval_of as memory_interval
+from pytest_rlperf.memory.report import render_memory_evidence
 from pytest_rlperf.metrics.within_run import phase_rows, render_moved
 from pytest_rlperf.model.block import Drift
 from pytest_rlperf.model.memory import MemoryResult
-from pytest_rlperf.model.metric import COMPARED, ExtraMetric, Outcome, Verdict
-from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.metric import (
+    COMPARED,
+    PEAK,
+    TIME,
+    GrowthCurve,
+    Metric,
+    MetricFamily,
+    Outcome,
+    badness,
+)
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.mpi.report import render_ranks
 from pytest_rlperf.mpi.scaling import render_efficiency_lost
@@ -40,9 +41,9 @@ from pytest_rlperf.profile.report import (
 )
 from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_alerts
-from pytest_rlperf.report.metrics import extra_remarks, extra_rows, render_change
-from pytest_rlperf.report.metrics import render_interval_of as extra_interval
-from pytest_rlperf.report.page.axes import BYTES, PLAIN, SECONDS, TIME
+from pytest_rlperf.report.metrics import MEMORY, SIZES_AND_STARTS, metric_remarks, metric_rows
+from pytest_rlperf.report.page.axes import BYTES, PLAIN, SECONDS
+from pytest_rlperf.report.page.axes import TIME as TIMES
 from pytest_rlperf.report.page.charts import (
     Curve,
     IntervalRow,
@@ -63,13 +64,15 @@ from pytest_rlperf.report.page.markup import (
     together,
 )
 from pytest_rlperf.report.terminal import remarks, render_how, render_witnesses, time_rows
-from pytest_rlperf.report.text import WORDS, render_interval
+from pytest_rlperf.report.text import WORDS
 
 FAILING = (Outcome.REGRESSED, Outcome.FAILED)
 
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
+    """Why a test fails whose own verdicts are all right: a KPI alert, or lost efficiency."""
+
     name: str  # for the line of the test
     text: str
 
@@ -85,47 +88,13 @@ def fails(test: TestResult, run: RunResult) -> bool:
     return test.outcome in FAILING or any(alarms(test, run))
 
 
-# All that was judged of a test, as one list.
+def decisive(test: TestResult) -> Metric | None:
+    """Return what decided how the test ended, and how bad it is; None: nothing was judged."""
+    fitting = [metric for metric in test.judged if metric.outcome is test.outcome]
+    return min(fitting, key=lambda metric: badness(metric.verdict), default=None)
 
 
-TIME_METRIC = "time"
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """A metric as a line of the list shows it."""
-
-    name: str
-    verdict: Verdict
-    change: str  # empty: nothing was compared
-    interval: str
-
-
-def judged_metrics(test: TestResult) -> Iterator[Judged]:
-    """Time first."""
-    v = test.verdict
-    if test.timed or test.memory is None:
-        yield Judged(TIME_METRIC, v, _percent(v), render_interval(v.interval) if v.interval else "")
-    for found in test.memory.metrics if test.memory else ():
-        yield Judged(
-            found.metric.name, found.verdict, _percent(found.verdict), memory_interval(found)
-        )
-    for extra in test.extras:
-        yield Judged(extra.name, extra.verdict, render_change(extra), extra_interval(extra))
-
-
-def decisive(test: TestResult) -> Judged | None:
-    """What decided how the test ended, and how bad it is; None: nothing was judged."""
-    fitting = [each for each in judged_metrics(test) if each.verdict.outcome is test.outcome]
-    worst = [each for each in fitting if each.verdict.severity is test.severity]
-    return next(iter((*worst, *fitting)), None)
-
-
-def _percent(verdict: Verdict) -> str:
-    return format_percent(verdict.interval.change) if verdict.interval else ""
-
-
-# Flame graphs in the page: as pictures while there is room, and as links.
+# -- flame graphs, as pictures while there is room, and as links --------------------------------
 
 
 ROOM_BYTES = 1_000_000
@@ -156,11 +125,11 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
 
 
 def address_of(content: bytes, kind: str) -> str:
-    """Of a picture: it holds its own data."""
+    """Return the address of a picture, which holds its own data."""
     return f"data:image/{kind};base64,{base64.b64encode(content).decode('ascii')}"
 
 
-# What a card says of the cause: the functions, lines and sources that a change is put down to.
+# -- the cause: functions, lines and sources that a change is put down to -----------------------
 
 
 def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
@@ -199,7 +168,7 @@ def _flame(flame: Flame | None) -> Markup | None:
     return element("details", element("summary", "Flame graph"), wide, link)
 
 
-# What a card says of the memory of its test.
+# -- memory -------------------------------------------------------------------------------------
 
 
 LEAST_POINTS = 2
@@ -212,21 +181,21 @@ def memory_part(test: TestResult) -> Markup | None:
     return titled(
         4,
         "Memory",
-        table(memory_rows([test]), "Memory of the processes", last=False),
-        bullets([*memory_remarks(test), *_labels(memory)]),
-        element("div", list(_memory_charts(memory)), class_="charts"),
+        table(metric_rows([test], MEMORY), "Memory of the processes", last=False),
+        bullets([*metric_remarks(test, MEMORY), *_labels(test)]),
+        element("div", list(_memory_charts(test, memory)), class_="charts"),
         bullets(render_memory_evidence(memory)),
     )
 
 
-def _labels(memory: MemoryResult) -> Iterator[str]:
-    for found in memory.metrics:
-        if label := render_label(found, memory.head):
-            yield f"{found.metric.name}: {label}"
+def _labels(test: TestResult) -> Iterator[str]:
+    for metric in test.metrics:
+        if metric.family is MetricFamily.MEMORY and metric.verdict.label:
+            yield f"{metric.name}: {metric.verdict.label}"
 
 
-def _memory_charts(memory: MemoryResult) -> Iterator[Markup]:
-    peak = memory.metric("peak_rss")
+def _memory_charts(test: TestResult, memory: MemoryResult) -> Iterator[Markup]:
+    peak = test.metric(PEAK)
     if peak is not None:
         yield sides_chart("Peak, process by process", peak.head, peak.base, BYTES)
     sides = {"base": memory.base, "head": memory.head}
@@ -239,11 +208,11 @@ def _memory_charts(memory: MemoryResult) -> Iterator[Markup]:
         yield curves_chart("Memory over time", curves, SECONDS, BYTES)
 
 
-# What a card says of the time of its test, and how to see it again.
+# -- time, and how to see it again --------------------------------------------------------------
 
 
 def failure_part(test: TestResult) -> Markup | None:
-    """Of a test that failed or was skipped."""
+    """Return why a test failed or was skipped; None: it did not."""
     if test.failure is None:
         return None if test.skipped is None else element("p", f"skipped: {test.skipped}")
     printed = [
@@ -257,8 +226,8 @@ def time_part(test: TestResult, run: RunResult) -> Markup:
     return together(
         [element("p", reason, class_="reason") for reason in _reasons(test)],
         [element("p", alarm.text, class_="reason alarm") for alarm in alarms(test, run)],
-        _numbers(test, run) if test.timed else None,
-        element("div", list(_time_charts(test)), class_=f"charts {test.verdict.outcome.value}"),
+        None if test.time is None else _numbers(test, run),
+        element("div", list(_time_charts(test)), class_=f"charts {test.headline.outcome.value}"),
         bullets(_said(test)),
     )
 
@@ -266,7 +235,7 @@ def time_part(test: TestResult, run: RunResult) -> Markup:
 def tables_part(test: TestResult, run: RunResult) -> Markup:
     own = [kpi for kpi in run.kpis if kpi.nodeid == test.nodeid]
     return together(
-        table(extra_rows([test]), "Sizes and starts", last=False),
+        table(metric_rows([test], SIZES_AND_STARTS), SIZES_AND_STARTS.title, last=False),
         table(phase_rows([test], run.against), "Phases", last=False),
         table(kpi_rows(own), "KPIs", last=False),
         bullets(kpi_remarks(own)),
@@ -274,16 +243,14 @@ def tables_part(test: TestResult, run: RunResult) -> Markup:
 
 
 def _reasons(test: TestResult) -> Iterator[str]:
-    """Of what decided how the test ended."""
+    """Yield the reasons of what decided how the test ended."""
     if test.failure is not None or test.skipped is not None:
         return
-    for metric in judged_metrics(test):
-        if metric.verdict.outcome is test.outcome:
-            v = metric.verdict
+    for metric in test.judged:
+        v = metric.verdict
+        if v.outcome is test.outcome:
             label = f" ({v.label})" if v.label else ""
-            yield (
-                f"{v.reason}{label}" if metric.name == TIME_METRIC else f"{metric.name}: {v.reason}"
-            )
+            yield f"{v.reason}{label}" if metric.name == TIME else f"{metric.name}: {v.reason}"
 
 
 def _numbers(test: TestResult, run: RunResult) -> Markup | None:
@@ -293,28 +260,28 @@ def _numbers(test: TestResult, run: RunResult) -> Markup | None:
 
 
 def _said(test: TestResult) -> Iterator[str]:
-    """What numbers and reason do not show."""
-    told = f"{WORDS[test.verdict.outcome]}: {test.verdict.reason}"
+    """Yield what numbers and reason do not show."""
+    told = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
     yield from (said for said in remarks(test) if not said.startswith(told))
-    yield from extra_remarks(test)
+    yield from metric_remarks(test, SIZES_AND_STARTS)
 
 
 def _time_charts(test: TestResult) -> Iterator[Markup]:
-    v = test.verdict
-    if test.timed and v.interval is not None:
-        changes = [math.expm1(ratio) for ratio in test.log_ratios]
+    time, v = test.time, test.headline
+    if time is not None and v.interval is not None:
         allowed = v.threshold if v.outcome in COMPARED else None
         title = "Change of time: 95 % interval, and the blocks below it"
         if allowed is not None:
             title += "; shaded: more than allowed"
-        yield interval_chart(title, [IntervalRow(v.interval)], threshold=allowed, blocks=changes)
-    if test.blocks:
-        head = [block.head.call_ns for block in test.blocks]
-        base = [block.base.call_ns for block in test.blocks if block.base is not None]
-        yield sides_chart("Time a call, block by block", head, base, TIME, met=True)
+        yield interval_chart(
+            title, [IntervalRow(v.interval)], threshold=allowed, blocks=time.block_changes
+        )
+    if time is not None and time.head:
+        yield sides_chart("Time a call, block by block", time.head, time.base, TIMES, met=True)
     if test.drift is not None and any(side.matters for side in test.drift.sides.values()):
         yield _drift_chart(test.drift)
-    yield from (_sizes_chart(extra) for extra in test.extras if extra.head_ns)
+    curves = (metric.curve for metric in test.metrics)
+    yield from (_sizes_chart(curve) for curve in curves if curve and curve.head_ns)
 
 
 def _drift_chart(drift: Drift) -> Markup:
@@ -322,15 +289,15 @@ def _drift_chart(drift: Drift) -> Markup:
     return interval_chart(f"From the first to the last of {drift.slices} slices of a block", rows)
 
 
-def _sizes_chart(extra: ExtraMetric) -> Markup:
-    sides = {"base": extra.base_ns, "head": extra.head_ns}
+def _sizes_chart(curve: GrowthCurve) -> Markup:
+    sides = {"base": curve.base_ns, "head": curve.head_ns}
     curves = [
-        Curve(name, name, list(zip(extra.sizes, times, strict=True)))
+        Curve(name, name, list(zip(curve.sizes, times, strict=True)))
         for name, times in sides.items()
         if times
     ]
     title = "Time a call over the size, both on logarithmic scales"
-    return curves_chart(title, curves, PLAIN, TIME, log=True, measured=True)
+    return curves_chart(title, curves, PLAIN, TIMES, log=True, measured=True)
 
 
 def witness_part(test: TestResult) -> Markup | None:
@@ -363,7 +330,7 @@ def repeat_part(test: TestResult) -> Markup | None:
     )
 
 
-# What the history says of the tests of this run: findings, charts, and a table of all.
+# -- history: findings, charts, and a table of all ----------------------------------------------
 
 
 DRAWN = 24

@@ -4,7 +4,6 @@ Imported only where a page is written and matplotlib is there.
 """
 
 import io
-import statistics
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -45,7 +44,7 @@ SETTINGS: dict[Any, Any] = {
 
 @dataclass(frozen=True, slots=True)
 class Theme:
-    """As in style.css, which has them for the rest of the page."""
+    """The colours of style.css, which has them for the rest of the page."""
 
     text: str
     faint: str
@@ -97,8 +96,8 @@ Draw = Callable[[Axes, Theme], None]
 
 def forest_plot(run: RunResult) -> Plot | None:
     """All changes with their intervals, the worst on top; None where nothing was compared."""
-    tests = [test for test in sorted(run.tests, key=worst_first) if test.timed]
-    found = [(test, test.verdict.interval) for test in tests if test.verdict.interval is not None]
+    tests = [test for test in sorted(run.tests, key=worst_first) if test.time is not None]
+    found = [(test, test.headline.interval) for test in tests if test.headline.interval is not None]
     if not found:
         return None
     height = 0.7 + 0.24 * min(len(found), NAMED)
@@ -108,13 +107,13 @@ def forest_plot(run: RunResult) -> Plot | None:
 
 
 def _draw_forest(axes: Axes, found: Sequence[tuple[TestResult, Interval]], theme: Theme) -> None:
-    colours = [theme.of(test.verdict.outcome) for test, _ in found]
+    colours = [theme.of(test.headline.outcome) for test, _ in found]
     lines = [((100 * i.low, y), (100 * i.high, y)) for y, (_, i) in enumerate(found)]
     axes.axvline(0, color=theme.text, linewidth=0.8)
     allowed = [
-        (100 * test.verdict.threshold, y)
+        (100 * test.headline.threshold, y)
         for y, (test, _) in enumerate(found)
-        if test.verdict.threshold
+        if test.headline.threshold
     ]
     ticks = [((x, y - 0.5), (x, y + 0.5)) for x, y in allowed]
     axes.add_collection(
@@ -136,9 +135,8 @@ def category_plot(run: RunResult) -> Plot | None:
     """Time a call of every test, by category; None where there is one category only."""
     groups: dict[str, list[float]] = {}
     for test in run.tests:
-        if test.blocks:
-            times = groups.setdefault(test.spec.category or UNCATEGORISED, [])
-            times.append(statistics.median(block.head.call_ns for block in test.blocks))
+        if test.time is not None and test.time.value is not None:
+            groups.setdefault(test.spec.category or UNCATEGORISED, []).append(test.time.value)
     if len(groups) < 2:
         return None
     title = "Time a call at head, a dot a test, by category"

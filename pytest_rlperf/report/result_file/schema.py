@@ -1,0 +1,124 @@
+"""The format of the result: its number, its shape, and what its keys mean."""
+
+from collections.abc import Iterator, Mapping
+from types import NoneType
+from typing import Any
+
+from pytest_rlperf.files import NUMBER, Shape, misfits
+from pytest_rlperf.model.metric import KINDS, MetricFamily
+
+SCHEMA = 1
+"""Of the result. 1: first version."""
+
+TOP: Shape = {"mode": (str,), "created": (str,), "fingerprint": (dict,), "tests": (list,)}
+TEST_SHAPE: Shape = {"nodeid": (str,), "category": (str, NoneType), "metrics": (list,)}
+METRIC_SHAPE: Shape = {
+    **dict.fromkeys(("name", "direction", "outcome"), (str,)),
+    "unit": (str, NoneType),
+    **dict.fromkeys(("value", "base_value", "change", "low", "high"), (*NUMBER, NoneType)),
+    **dict.fromkeys(("head_blocks", "base_blocks"), (list,)),
+}
+"""What readers may rely on: fields of these types, absent only where they may be null."""
+
+RATIOED = frozenset(kind.name for kind in KINDS.values() if kind.family is MetricFamily.TIME)
+"""Metrics that take part in ratios, so that they must be above zero; sizes need not."""
+
+ANEW = "write it with pytest --rlperf --rlperf-json=FILE"
+
+
+def damages(result: dict[str, Any]) -> Iterator[str]:
+    """Yield where the content has not the shape of the schema; only the first counts."""
+    yield from misfits(result, TOP, "")
+    for i, test in enumerate(result["tests"]):
+        yield from misfits(test, TEST_SHAPE, f"tests[{i}]")
+        for k, metric in enumerate(test["metrics"]):
+            where = f"tests[{i}].metrics[{k}]"
+            yield from misfits(metric, METRIC_SHAPE, where)
+            fits = _is_positive if metric["name"] in RATIOED else _is_number
+            for name in ("head_blocks", "base_blocks"):
+                if not all(map(fits, metric[name])):
+                    yield f"{where}.{name}"
+
+
+def _is_number(value: object) -> bool:
+    return type(value) in NUMBER
+
+
+def _is_positive(value: object) -> bool:
+    return type(value) in NUMBER and value > 0  # type: ignore[operator]
+
+
+# What the keys of the machine-readable result mean; a test holds this against real results.
+
+
+RUN: Mapping[str, str] = {
+    "schema": "version of this format",
+    "mode": "`against` a revision, `stored` baseline, `save` or `prove`",
+    "against": "what was compared with, in words; null: nothing",
+    "base_commit": "hash of the base revision; null: there is none",
+    "commit": "hash of the commit that was measured",
+    "dirty": "whether there were uncommitted changes",
+    "created": "when, with the time zone",
+    "seconds": "how long the run took",
+    "interrupted": "whether it was cut short by Ctrl+C",
+    "fingerprint": "facts about machine, Python and libraries",
+    "tests": "the tests, see below",
+    "kpis": "limits in absolute terms, each with its reading and status",
+    "scaling": "tables of MPI tests over the number of ranks",
+    "vanished": "tests that have a baseline and are gone, with their new name where it is known",
+    "summary": "number of tests by outcome",
+    "exit_code": "that of the run",
+    "proof": "of a run with --rlperf-prove: how often the gate was wrong",
+}
+
+TEST: Mapping[str, str] = {
+    "nodeid": "its name, as pytest has it",
+    "category": "as the marker says",
+    "metadata": "as the marker says",
+    "outcome": "the worst of its metrics' outcomes, or `failed` or `skipped`",
+    "failure": "why it failed for another reason than its speed",
+    "skipped": "why it was skipped",
+    "steps": "steps in one call",
+    "source_hash": "of the text of the test",
+    "work": "counts that both sides had to agree on",
+    "witnesses": "CPU time, steal and preemptions while it was measured",
+    "device": "of arrays that are computed after the call: where, and how busy it was; else null",
+    "repeat_command": "measures this test again",
+    "first_call_ns": "the first call of a process, with compiling and cold caches",
+    "plan": "how it was measured: mode, calls a slice, pairs a block, warm-up",
+    "blocks": "sums of each block, a process of each side",
+    "ranks": "of an MPI test: times, imbalance, communication and memory by rank",
+    "drift": "whether slices get slower as a block goes on",
+    "reference": "time over every reference kernel, in logarithms",
+    "phases": "named parts of a call, with what each adds to the change",
+    "imported": "the files that each side imported its packages from",
+    "memory": "what lies behind the metrics of memory",
+    "metrics": "what was judged or shown, see below",
+    "profile": "of a test that was profiled: the functions that account for the change",
+}
+
+METRIC: Mapping[str, str] = {
+    "name": "`time`, `throughput`, `exponent`, `import_time`, `first_call` or one of memory",
+    "unit": "of `value`, `base_value` and the blocks",
+    "direction": "which is better, `lower` or `higher`",
+    "value": "head's, the median over the blocks",
+    "base_value": "the base's; against a stored baseline head's, divided by the change",
+    "outcome": "the verdict",
+    "change": "a fraction, positive means worse; null: not compared",
+    "low": "lower end of its 95 % interval",
+    "high": "upper end",
+    "change_abs": "the change in the metric's unit, where that is judged too",
+    "low_abs": "lower end of its interval",
+    "high_abs": "upper end",
+    "threshold": "allowed change, a fraction",
+    "threshold_abs": "allowed change in the metric's unit",
+    "detectable": "smallest true change that this run would have called regressed",
+    "severity": "of a regression: `notice`, `medium` or `high`",
+    "blocks": "number of blocks",
+    "head_blocks": "head's value in each",
+    "base_blocks": "the base's value in each; empty against a stored baseline",
+    "label": "how the number came about, where that is not the usual way",
+    "reason": "the verdict in words",
+    "curve": "of an exponent: the sizes and times it was fitted to",
+    "block_changes": "of time and throughput: the change in each block, as judged",
+}

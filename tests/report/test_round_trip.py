@@ -1,0 +1,284 @@
+"""What is written reads back equal, and would be written the same again: for any run.
+
+The format deliberately sums or drops some of it, so generated runs have it in the form it comes
+back in: slices of a block are equal parts of their sum; the work of a call is that of the last
+block's head; what the reference kernels took is kept as the test's time in them; of the marker the
+format holds category, steps and metadata; of a job's size whether it is gated, not its deadline; of
+a verdict on efficiency neither label nor what was detectable; seconds have three digits. A proof of
+the gate is written, and not read back.
+"""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.model.block import (
+    Block,
+    DeviceFacts,
+    Drift,
+    PhaseResult,
+    RankFacts,
+    ReferenceTime,
+    SideBlock,
+    SideDrift,
+)
+from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
+from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
+from pytest_rlperf.model.metric import (
+    KINDS,
+    TIME,
+    GrowthCurve,
+    Interval,
+    Metric,
+    MetricFamily,
+    Outcome,
+    Severity,
+    Verdict,
+)
+from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.profile import (
+    Cause,
+    ComparedLine,
+    Count,
+    Explanation,
+    Function,
+    Lines,
+    Operator,
+    Source,
+    Spot,
+)
+from pytest_rlperf.model.result import (
+    Failure,
+    JobSize,
+    RunResult,
+    ScalingRow,
+    ScalingTable,
+    TestResult,
+    Vanished,
+)
+from pytest_rlperf.model.spec import Scaling, Spec
+from pytest_rlperf.report.result_file import run_as_dict, run_from
+from pytest_rlperf.report.result_file.read import equal_parts
+from tests.factories import examples
+
+MOST = 2
+"""Of anything there are several of."""
+
+booleans = st.booleans()
+counts = st.integers(0, 10**6)
+numbers = st.floats(-1e12, 1e12)
+sizes = st.floats(1e-3, 1e12)
+shares = st.floats(0, 1)
+words = st.text(max_size=5)
+
+
+def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.none() | strategy
+
+
+def several(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[tuple[Any, ...]]:
+    return st.lists(strategy, max_size=MOST).map(tuple)
+
+
+def named(values: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
+    return st.dictionaries(words, values, max_size=MOST)
+
+
+# -- metrics ------------------------------------------------------------------------------------
+
+intervals = st.builds(Interval, numbers, numbers, numbers)
+severities = maybe(st.sampled_from(Severity))
+verdicts = st.builds(
+    Verdict,
+    st.sampled_from(sorted(set(Outcome) - {Outcome.SHOWN})),
+    words,
+    threshold=maybe(numbers),
+    interval=maybe(intervals),
+    detectable=maybe(numbers),
+    severity=severities,
+    label=maybe(words),
+)
+curves = st.builds(GrowthCurve, several(sizes), several(sizes), several(sizes))
+
+
+def metrics(name: str) -> st.SearchStrategy[Metric]:
+    family = KINDS[name].family
+    return st.builds(
+        Metric,
+        st.just(name),
+        verdicts,
+        several(sizes),
+        several(sizes),
+        maybe(sizes),
+        maybe(sizes),
+        amount=maybe(intervals),
+        threshold_abs=maybe(numbers),
+        block_changes=several(numbers) if family is MetricFamily.TIME else st.just(()),
+        curve=maybe(curves) if family is MetricFamily.GROWTH else st.none(),
+    )
+
+
+# -- blocks -------------------------------------------------------------------------------------
+
+
+@st.composite
+def sides(draw: st.DrawFn, work: dict[str, float], ranks: int) -> SideBlock:
+    slices = draw(st.integers(1, 4))
+    own, wall, cpu = (equal_parts(draw(st.integers(slices, 10**12)), slices) for _ in range(3))
+    by_rank = [tuple(draw(shares) for _ in range(ranks)) for _ in range(3)]
+    return SideBlock(
+        own_ns=own,
+        wall_ns=wall,
+        cpu_ns=cpu,
+        calls=draw(st.integers(1, 99)),
+        work=work,
+        preempted=draw(counts),
+        ranks=RankFacts(*by_rank) if ranks else None,
+        device=draw(maybe(st.builds(DeviceFacts, words, maybe(shares)))),
+    )
+
+
+@st.composite
+def several_blocks(draw: st.DrawFn) -> tuple[Block, ...]:
+    work, ranks = draw(named(numbers)), draw(st.integers(0, 2))
+    one = st.builds(
+        Block, sides(work, ranks), maybe(sides({}, ranks)), maybe(counts), counts, shares
+    )
+    return draw(several(one))
+
+
+# -- what is told beside ------------------------------------------------------------------------
+
+drifts = st.builds(SideDrift, intervals, booleans)
+phases = st.builds(
+    PhaseResult, words, shares, sizes, maybe(shares), maybe(sizes), maybe(intervals), booleans
+)
+peaks = several(st.builds(ProcessPeak, words, counts))
+sites = several(st.builds(Site, words, counts, counts))
+evidence = st.builds(
+    Evidence, peaks, peaks, several(words), sites, sites, booleans, several(st.tuples(sizes, sizes))
+)
+troubles = st.builds(Verdict, st.sampled_from(Outcome), words)
+memories = st.builds(MemoryResult, counts, evidence, maybe(evidence), maybe(troubles))
+
+functions = st.builds(Function, words, st.text("ab._<>", max_size=5))
+times = st.builds(Count, sizes, sizes, booleans)
+causes = st.builds(
+    Cause,
+    functions,
+    shares,
+    numbers,
+    times,
+    maybe(sizes),
+    callees=named(times).map(lambda callees: tuple(callees.items())),
+    source=st.sampled_from(Source),
+    compiled=booleans,
+    inlined=several(functions),
+    at=maybe(st.builds(Spot, words, counts)),
+)
+lines = st.builds(ComparedLine, maybe(counts), words, sizes, maybe(sizes), maybe(sizes))
+explanations = st.builds(
+    Explanation,
+    several(causes),
+    counts,
+    maybe(numbers),
+    shares,
+    maybe(words),
+    maybe(st.sampled_from([Path("flame.svg"), Path("/tmp/a b/flame.svg")])),
+    maybe(st.builds(Lines, words, several(lines))),
+    several(st.builds(Operator, words, sizes, sizes, sizes, sizes)),
+)
+
+# -- tests and runs -----------------------------------------------------------------------------
+
+PLANS = (
+    Plan(Mode.SLICED, calls=1, pairs=8, warmup=1, imports=("json",), first_call=True),
+    Plan(Mode.CONCURRENT, calls=3, pairs=2, warmup=0, cores=2, abreast=True, wall=True),
+    Plan(Mode.SLICED, calls=1, pairs=1, warmup=0, kernels=(("stride", 4), ("interpreter", 9))),
+)
+
+
+@st.composite
+def results(draw: st.DrawFn) -> TestResult:
+    steps = draw(maybe(counts))
+    others = draw(st.lists(st.sampled_from(sorted(KINDS.keys() - {TIME})), unique=True, max_size=3))
+    return TestResult(
+        nodeid=draw(words),
+        spec=Spec(category=draw(maybe(words)), steps=steps, metadata=draw(named(words))),
+        metrics=tuple(draw(metrics(name)) for name in (TIME, *others)),
+        blocks=draw(several_blocks()),
+        plan=draw(maybe(st.sampled_from(PLANS))),
+        reference=draw(maybe(st.builds(ReferenceTime, counts, named(numbers), named(shares)))),
+        steps=steps,
+        first_call_ns=draw(maybe(sizes)),
+        drift=draw(maybe(st.builds(Drift, counts, drifts, maybe(drifts)))),
+        phases=draw(several(phases)),
+        failure=draw(maybe(st.builds(Failure, words, several(st.tuples(words, words))))),
+        skipped=draw(maybe(words)),
+        source_hash=draw(words),
+        repeat_command=draw(words),
+        imported=draw(named(named(words))),
+        explanation=draw(maybe(explanations)),
+        memory=draw(maybe(memories)),
+    )
+
+
+kpis = st.builds(
+    KpiResult,
+    st.sampled_from(BUILT_IN),
+    st.sampled_from(Status),
+    words,
+    maybe(words),
+    maybe(st.builds(Reading, numbers, numbers, numbers, counts)),
+)
+
+
+@st.composite
+def scaling_rows(draw: st.DrawFn, scaling: Scaling) -> ScalingRow:
+    crowded = draw(booleans)
+    size = JobSize(draw(counts), scaling, crowded, crowded and draw(booleans))
+    verdict = draw(maybe(verdicts))
+    return ScalingRow(
+        nodeid=draw(words),
+        size=size,
+        time_ns=draw(sizes),
+        speedup=draw(sizes),
+        efficiency=draw(sizes),
+        throughput=draw(sizes),
+        unit=draw(words),
+        verdict=verdict and replace(verdict, detectable=None, label=None),
+    )
+
+
+tables = st.sampled_from(Scaling).flatmap(
+    lambda scaling: st.builds(ScalingTable, words, st.just(scaling), several(scaling_rows(scaling)))
+)
+runs = st.builds(
+    RunResult,
+    mode=words,
+    against=maybe(words),
+    commit=maybe(words),
+    dirty=booleans,
+    created=words,
+    fingerprint=named(words | counts | named(words)),
+    tests=several(results()),
+    seconds=counts.map(lambda milliseconds: milliseconds / 1000),
+    interrupted=booleans,
+    vanished=several(st.builds(Vanished, words, maybe(words))),
+    kpis=several(kpis),
+    scaling=several(tables),
+    base_commit=maybe(words),
+)
+
+
+@examples
+@given(runs, st.integers(0, 6))
+def test_what_is_written_reads_back_equal_and_is_written_the_same_again(run: RunResult, code: int):
+    written = json.dumps(run_as_dict(run, code), allow_nan=False)
+    again = run_from(json.loads(written))
+    assert again == run
+    assert json.dumps(run_as_dict(again, code), allow_nan=False) == written
