@@ -29,7 +29,7 @@ from pytest_rlperf.history.records import (
     TrendPoint,
 )
 from pytest_rlperf.history.series import ALLOWED, TIME, Entry, Point, Series, all_series
-from pytest_rlperf.machine.findings import STEAL_HURTS
+from pytest_rlperf.machine.host import STEAL_HURTS
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.stats.change_points import find_steps, line_through, squares, tamed
 from pytest_rlperf.stats.decide import BUILD_LEVEL, reported

@@ -1,1 +1,1 @@
-"""The measured machine: its cores and counters, the facts that identify it, what hurts."""
+"""The measured machine: its cores and counters, and the facts that identify it."""

@@ -14,6 +14,8 @@ from pathlib import Path
 
 PROC_STAT = Path("/proc/stat")
 PROC_TASKS = Path("/proc/self/task")
+STEAL_HURTS = 0.02
+"""The share of stolen time from which on it is told."""
 
 
 def involuntary_switches() -> int:

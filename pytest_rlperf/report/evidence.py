@@ -4,7 +4,7 @@ import statistics
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_rlperf.machine.findings import STEAL_HURTS
+from pytest_rlperf.machine.host import STEAL_HURTS
 from pytest_rlperf.model.block import Block, DeviceFacts
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode

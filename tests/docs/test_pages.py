@@ -11,7 +11,7 @@ from textwrap import dedent
 import pytest
 import yaml
 
-from pytest_rlperf.machine.findings import CHECKS, HostFacts
+from pytest_rlperf.commands.doctor import CHECKS, HostFacts
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.report.evidence import RULES
 from tests.docs.markdown import ROOT, Page, pages, read_page
