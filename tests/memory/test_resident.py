@@ -6,7 +6,7 @@ import sys
 import pytest
 
 from pytest_rlperf.memory import resident
-from pytest_rlperf.memory.children import UNSEEN
+from pytest_rlperf.memory.resident import UNSEEN
 
 MIB = 2**20
 CLOSE = MIB // 2
