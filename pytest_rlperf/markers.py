@@ -19,6 +19,9 @@ from pytest_rlperf.model.spec import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling,
 MARKER = "rlperf"
 MPI_MARKER = "rlperf_mpi"
 
+Keywords = dict[str, Any]
+"""What a user wrote into a marker."""
+
 
 def spec_of(item: pytest.Item) -> Spec:
     """Read the markers of a test; the closest one wins, keyword by keyword."""
@@ -42,8 +45,8 @@ def ranks_of(item: pytest.Item) -> RankSpec:
     return RankSpec(**merged)
 
 
-def _merged(item: pytest.Item) -> dict[str, Any]:
-    merged: dict[str, Any] = {}
+def _merged(item: pytest.Item) -> Keywords:
+    merged: Keywords = {}
     for marker in item.iter_markers():
         if marker.name not in (MARKER, MPI_MARKER):
             continue
@@ -59,7 +62,7 @@ def _merged(item: pytest.Item) -> dict[str, Any]:
     return merged
 
 
-def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) -> Spec:
+def spec_from(keywords: Keywords, nodeid: str, marker: str = MARKER) -> Spec:
     _check(keywords, nodeid, marker)
     values = dict(keywords)
     if values.get("threshold") is not None:
@@ -82,13 +85,13 @@ def spec_from(keywords: Mapping[str, Any], nodeid: str, marker: str = MARKER) ->
     return spec
 
 
-def _memory(limits: bool | Mapping[str, Any], nodeid: str) -> Mapping[str, Any] | None:
+def _memory(limits: bool | Keywords, nodeid: str) -> Keywords | None:
     if isinstance(limits, Mapping):
         return parse_limits(limits, f"{nodeid}: memory")
     return {} if limits else None
 
 
-def _check(keywords: Mapping[str, Any], nodeid: str, marker: str, *, ranks: bool = False) -> None:
+def _check(keywords: Keywords, nodeid: str, marker: str, *, ranks: bool = False) -> None:
     for name, value in keywords.items():
         if name not in (RANK_KEYWORDS if ranks else KEYWORDS):
             raise UsageError(_unknown(name, nodeid, marker))

@@ -46,29 +46,6 @@ INI = {
 }
 
 
-LONE = (
-    "against",
-    "head",
-    "save",
-    "baseline",
-    "baselines",
-    "threshold",
-    "budget",
-    "category",
-    "strict",
-    "reached",
-    "prove",
-    "profile",
-    *MEMORY,
-    "json",
-    "report",
-)
-"""Options that mean nothing without `--rlperf`."""
-PARTNERS = ("against", "prove", "save", "baseline")
-"""Options that say with whom the tests are compared."""
-NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
-
-
 @dataclass(frozen=True, slots=True)
 class Settings:
     """The wishes of the user, checked."""
@@ -246,6 +223,26 @@ def _limits(config: pytest.Config) -> Limits:
     return Limits(**limits)
 
 
+LONE = (
+    "against",
+    "head",
+    "save",
+    "baseline",
+    "baselines",
+    "threshold",
+    "budget",
+    "category",
+    "strict",
+    "reached",
+    "prove",
+    "profile",
+    *MEMORY,
+    "json",
+    "report",
+)
+"""Options that mean nothing without `--rlperf`."""
+
+
 def refuse_lone_options(config: pytest.Config) -> None:
     """Refuse options without `--rlperf`: a gate that is not run would be green for ever."""
     for name in LONE:
@@ -266,6 +263,10 @@ def _flag(config: pytest.Config, name: str) -> bool:
 
 def _seconds(text: str | None) -> float | None:
     return None if text is None else parse_seconds(text, "--rlperf-budget")
+
+
+PARTNERS = ("against", "prove", "save", "baseline")
+"""Options that say with whom the tests are compared."""
 
 
 def _against(config: pytest.Config) -> str | None:
@@ -316,6 +317,9 @@ def _save_name(config: pytest.Config) -> str | None:
             f"--rlperf-save={DEFAULT_NAME}."
         )
     return _baseline_name(name, "--rlperf-save")
+
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def _baseline_name(name: str | None, option: str) -> str | None:

@@ -10,7 +10,7 @@ from hypothesis import settings
 
 from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.history.records import PastMetric, PastTest
-from pytest_rlperf.metrics.call_time import time_metrics
+from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.metric import PEAK, Interval, Metric, Outcome, Verdict
 from pytest_rlperf.model.plan import Mode, Plan

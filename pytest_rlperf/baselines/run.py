@@ -35,7 +35,7 @@ from pytest_rlperf.gate.partners import THRESHOLD_STORED, Alone, Kernels, Partne
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.machine.fingerprint import comparable
-from pytest_rlperf.metrics.starts import start_block, start_key
+from pytest_rlperf.metrics.times import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import TIME, MetricFamily, Outcome

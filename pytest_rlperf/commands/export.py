@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.files import write_for_user
+from pytest_rlperf.model.metric import TIME
 from pytest_rlperf.report.result_file import read_result
 
 VERSION = "5.3.1"
@@ -38,7 +39,7 @@ def as_pytest_benchmark(result: Mapping[str, Any]) -> dict[str, Any]:
 
 def _times(test: Mapping[str, Any]) -> list[float]:
     """List the seconds a call took at head, one a block."""
-    time = next((metric for metric in test["metrics"] if metric["name"] == "time"), None)
+    time = next((metric for metric in test["metrics"] if metric["name"] == TIME), None)
     return [ns / NS for ns in time["head_blocks"]] if time else []
 
 
@@ -94,7 +95,7 @@ def _benchmark(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, 
 
 def _verdict(test: Mapping[str, Any], result: Mapping[str, Any]) -> dict[str, Any]:
     """Collect what pytest-benchmark has no place for."""
-    time = next(metric for metric in test["metrics"] if metric["name"] == "time")
+    time = next(metric for metric in test["metrics"] if metric["name"] == TIME)
     names = ("outcome", "change", "low", "high", "threshold")
     return {"against": result.get("against"), **{name: time.get(name) for name in names}}
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pytest_rlperf.gate.partners import BlockRatios, Partner, gate_of
 from pytest_rlperf.gate.track import Track
 from pytest_rlperf.metrics.exponent import ALLOWED, exponent_metric, slope_blur, slopes
-from pytest_rlperf.metrics.starts import start_block, start_gate, start_key, start_metric
+from pytest_rlperf.metrics.times import start_block, start_gate, start_key, start_metric
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.metric import GrowthCurve, Metric, Outcome
 from pytest_rlperf.stats.decide import Decision, DifferenceGate, Gate, decide

@@ -9,7 +9,7 @@ from pytest_rlperf.gate.beside_time import Family, Start, families, starts
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.partners import Comparison, Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark, Track
-from pytest_rlperf.metrics.call_time import time_metrics
+from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
 from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted

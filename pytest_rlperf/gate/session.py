@@ -26,9 +26,8 @@ from pytest_rlperf.model.result import ExitCode, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import Profiler, point_to_revision
-from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
-from pytest_rlperf.report.text import Style
+from pytest_rlperf.report.text import Style, render_summary
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
 from pytest_rlperf.workers.blocks import Blocks

@@ -12,7 +12,7 @@ from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, Points
-from pytest_rlperf.metrics.call_time import with_time_verdict
+from pytest_rlperf.metrics.times import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.memory import (
     JUDGED,

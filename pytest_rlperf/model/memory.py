@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Any, Self, cast
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.metric import KINDS, MetricFamily, Rule, Verdict
@@ -52,9 +52,9 @@ class Limits:
     growth: float = float(KIB)  # bytes a repeat, of what Python holds
     growth_rss: float = 8.0 * KIB  # bytes a repeat, of what the kernel counts in pages
 
-    def changed(self, given: Mapping[str, Any]) -> Self:
+    def changed(self, given: Mapping[str, Excess | float]) -> Self:
         """Return the limits with other values for the fields that are `given`."""
-        return replace(self, **given)
+        return replace(self, **cast(Any, given))
 
     def of(self, rule: Rule) -> Excess:
         match rule:
@@ -135,7 +135,7 @@ def parse_limit(key: str, value: str | float, name: str) -> Excess | float:
     return Excess(parse_fraction(share, name), parse_bytes(amount, name))
 
 
-def parse_limits(given: Mapping[str, Any], name: str) -> dict[str, Excess | float]:
+def parse_limits(given: Mapping[str, str | float], name: str) -> dict[str, Excess | float]:
     """Return the limits that a mapping in a marker sets, by field."""
     for key in given:
         if key not in KEYS:

@@ -1,8 +1,8 @@
 """How a block measures one benchmark, the same on both sides, and what that is chosen by."""
 
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, Self
+from typing import Self
 
 from pytest_rlperf.model.profile import Profiling
 
@@ -87,22 +87,6 @@ class Plan:
     def without_starts(self) -> Self:
         """The same plan for a process whose start is not measured."""
         return replace(self, imports=(), first_call=False)
-
-    def as_dict(self) -> dict[str, Any]:
-        kernels = [list(kernel) for kernel in self.kernels]
-        return {**asdict(self), "kernels": kernels, "imports": list(self.imports)}
-
-    @classmethod
-    def from_dict(cls, data: dict[str, Any]) -> Self:
-        kernels = tuple((name, calls) for name, calls in data.get("kernels", ()))
-        profile = Profiling(data.get("profile", ""))
-        parsed = {
-            "mode": Mode(data["mode"]),
-            "kernels": kernels,
-            "profile": profile,
-            "imports": tuple(data.get("imports", ())),
-        }
-        return cls(**{**data, **parsed})
 
 
 SETUP_CALLS_MAX = 1_000

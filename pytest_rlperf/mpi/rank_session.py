@@ -146,7 +146,7 @@ class RankSession:
         elif report.when == "teardown":
             self._report({"outcome": RankOutcome.PASSED.value, "when": "", "text": ""})
 
-    def _report(self, report: Mapping[str, Any]) -> None:
+    def _report(self, report: Mapping[str, object]) -> None:
         """Whoever reads it may end this process, and what the test printed would be lost."""
         sys.stdout.flush()
         sys.stderr.flush()

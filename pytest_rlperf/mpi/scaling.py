@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from pytest_rlperf.metrics.call_time import with_time_verdict
+from pytest_rlperf.metrics.times import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import COMPARED, Interval, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
@@ -24,7 +24,7 @@ from pytest_rlperf.model.result import (
     TestResult,
 )
 from pytest_rlperf.model.spec import Scaling
-from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval
+from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval, render_word
 from pytest_rlperf.stats.decide import REPORTED_CONFIDENCE, Gate
 from pytest_rlperf.stats.estimate import Estimate, estimate
 from pytest_rlperf.stats.verdicts import severity
@@ -217,9 +217,9 @@ def _lost(row: ScalingRow) -> str:
     assert v is not None
     assert v.interval is not None
     assert v.threshold is not None
-    word = WORDS[v.outcome] + (f" ({v.severity.value})" if v.severity else "")
     return (
-        f"{word}: efficiency with {row.size.nprocs} ranks {format_percent(v.interval.change)} "
+        f"{render_word(v)}: efficiency with {row.size.nprocs} ranks "
+        f"{format_percent(v.interval.change)} "
         f"{render_interval(v.interval)} worse, allowed {format_percent(v.threshold)}\n"
         f"  why: {v.reason}"
     )

@@ -15,7 +15,7 @@ from pytest_rlperf.gate.publishing import report_tests
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.gate.worker_args import Revisions, staged
 from pytest_rlperf.machine.host import available_cores
-from pytest_rlperf.metrics.call_time import time_metrics
+from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.model.block import Block
 from pytest_rlperf.model.metric import MetricFamily, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent

@@ -7,8 +7,7 @@ from dataclasses import dataclass, replace
 from pytest_rlperf.model.quantity import format_rate
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.report.evidence import head_rate
-from pytest_rlperf.report.headline import render_summary
-from pytest_rlperf.report.text import Rows, aligned
+from pytest_rlperf.report.text import Rows, aligned, render_summary
 
 MEGABYTE = 1e6
 UNCATEGORISED = "(none)"

@@ -7,10 +7,10 @@ from pathlib import Path
 from pytest_rlperf.model.metric import MetricFamily, Outcome
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.profile.report import Place, guilty_place
-from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.terminal import render_failure
+from pytest_rlperf.report.text import worst_first
 
 SUMMARY_BYTES = 2**20
 """GitHub drops the summary of a step that is larger."""

@@ -1,12 +1,11 @@
 """KPIs as text."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Direction
-from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.model.result import Fingerprint, RunResult
 from pytest_rlperf.report.text import Rows, StyledLine, table_lines
 
 WORDS = {
@@ -42,7 +41,7 @@ def _worst_first(results: Sequence[KpiResult]) -> list[KpiResult]:
     return sorted(results, key=lambda result: list(WORDS).index(result.status))
 
 
-def render_machine(fingerprint: Mapping[str, Any]) -> str:
+def render_machine(fingerprint: Fingerprint) -> str:
     """An absolute time means nothing without it."""
     cores = fingerprint.get("cores")
     counted = "" if cores is None else ", 1 core" if cores == 1 else f", {cores} cores"

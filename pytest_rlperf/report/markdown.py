@@ -1,32 +1,25 @@
 """The run as Markdown: what a reviewer reads in a pull request."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from pytest_rlperf.metrics.within_run import render_phase_table
-from pytest_rlperf.model.metric import COMPARED, Outcome
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import Proof, RunResult, TestResult
+from pytest_rlperf.model.result import Fingerprint, Proof, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import render_scaling
 from pytest_rlperf.prove.report import render_proof, render_proof_summary
-from pytest_rlperf.report.headline import (
-    INTERRUPTED,
-    render_head,
-    render_summary,
-    render_verdict,
-    worst_first,
-)
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import SECTIONS, render_metric_table
 from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
     render_failure,
-    render_values,
     render_vanished,
+    time_row,
 )
 from pytest_rlperf.report.text import (
     DETECTS,
+    INTERRUPTED,
     WORDS,
     Rows,
     StyledLine,
@@ -37,8 +30,11 @@ from pytest_rlperf.report.text import (
     filled,
     html_code,
     plain,
-    render_interval,
+    render_head,
+    render_summary,
+    render_verdict,
     time_title,
+    worst_first,
 )
 
 
@@ -109,14 +105,13 @@ def _rows(run: RunResult, tests: Sequence[TestResult]) -> Rows:
 
 
 def _row(test: TestResult) -> list[str]:
-    v = test.headline
-    word = WORDS[v.outcome]
+    word, change, interval, allowed, detects, values, *_ = time_row(test)
     return [
         f"**{word}**" if _fails(test) else word,
-        f"{format_percent(v.interval.change)} {render_interval(v.interval)}" if v.interval else "",
-        format_percent(v.threshold) if v.threshold and v.outcome in COMPARED else "",
-        format_percent(v.detectable) if v.detectable is not None else "",
-        render_values(test),
+        f"{change} {interval}".strip(),
+        allowed,
+        detects,
+        values,
         code(test.nodeid),
     ]
 
@@ -188,7 +183,7 @@ def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
             yield f"{code(test.nodeid)}: {plain(said)}"
 
 
-def _facts(fingerprint: Mapping[str, Any]) -> str:
+def _facts(fingerprint: Fingerprint) -> str:
     facts = [f"- {plain(name)}: {plain(text)}" for name, text in fact_rows(fingerprint)]
     return _folded("Machine and libraries", "\n".join(facts)) if facts else ""
 

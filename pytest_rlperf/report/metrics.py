@@ -3,22 +3,28 @@
 Time has a table of its own (see `terminal`); a `MetricSection` describes each of the others.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from pytest_rlperf.memory.report import render_memory_evidence
+from pytest_rlperf.model.memory import MemoryResult, Site
 from pytest_rlperf.model.metric import (
     COMPARED,
     PEAK,
     Metric,
     MetricFamily,
     Outcome,
-    Verdict,
     badness,
 )
-from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.quantity import format_bytes, format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.text import WORDS, Rows, StyledLine, render_interval, table_lines
+from pytest_rlperf.report.text import (
+    WORDS,
+    Rows,
+    StyledLine,
+    render_interval,
+    render_word,
+    table_lines,
+)
 
 # -- one metric ---------------------------------------------------------------------------------
 
@@ -49,11 +55,6 @@ def render_values_of(metric: Metric) -> str:
     """Return the values of both sides, or that of head alone."""
     values = (value for value in (metric.base_value, metric.value) if value is not None)
     return " → ".join(map(metric.written, values))
-
-
-def render_word(verdict: Verdict) -> str:
-    """Return the outcome with its severity: "REGRESSED (high)"."""
-    return WORDS[verdict.outcome] + (f" ({verdict.severity.value})" if verdict.severity else "")
 
 
 # -- tables -------------------------------------------------------------------------------------
@@ -178,3 +179,35 @@ def _measured_how(metric: Metric, test: TestResult) -> str:
         label = f" ({label})" if label else ""
         return f"{number} processes of {test.memory.repeats} calls{label}"
     return f"{number} blocks of {label}" if metric.curve else f"{number} blocks"
+
+
+# -- what holds the memory of a test: the evidence beside its metrics -----------------------------
+
+
+LISTED = 6
+"""More processes or lines than these are not named."""
+
+
+def render_memory_evidence(memory: MemoryResult) -> Iterator[str]:
+    """Yield what holds head's memory."""
+    head = memory.head
+    if len(head.processes) > 1:
+        yield f"processes: {_named([(p.name, p.peak_bytes) for p in head.processes])}"
+    if head.segments:
+        yield f"shared memory: {_named([(s.name, s.peak_bytes) for s in head.segments])}"
+    if head.left:
+        yield f"left in /dev/shm: {', '.join(head.left[:LISTED])}"
+    if head.sites:
+        yield f"held after the calls: {_lines(head.sites)}"
+    if head.peak_sites:
+        yield f"at the peak: {_lines(head.peak_sites)} (memray)"
+
+
+def _lines(sites: Sequence[Site]) -> str:
+    return _named([(site.where, site.size_bytes) for site in sites])
+
+
+def _named(sizes: Sequence[tuple[str, int]]) -> str:
+    more = len(sizes) - LISTED
+    named = ", ".join(f"{name} ({format_bytes(size)})" for name, size in sizes[:LISTED])
+    return named + (f" and {more} more" if more > 0 else "")

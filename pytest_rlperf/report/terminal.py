@@ -13,21 +13,21 @@ from pytest_rlperf.mpi.scaling import render_scaling
 from pytest_rlperf.profile.report import render_explanation
 from pytest_rlperf.report.categories import render_categories
 from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
-from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import (
     SECTIONS,
     render_metric_failures,
     render_metric_table,
-    render_word,
 )
 from pytest_rlperf.report.text import (
     WORDS,
     Rows,
     StyledLine,
     render_interval,
+    render_word,
     table_lines,
     time_title,
+    worst_first,
 )
 
 
@@ -65,7 +65,7 @@ def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
     """One a test, in their order."""
     times = time_title(against)
     head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "test"]
-    return [head, *map(_row, tests)] if tests else []
+    return [head, *map(time_row, tests)] if tests else []
 
 
 def _in_table(test: TestResult) -> bool:
@@ -78,7 +78,8 @@ def render_vanished(test: Vanished) -> str:
     return f"{test.nodeid}: vanished: it has a stored baseline, and is no longer there{hint}"
 
 
-def _row(test: TestResult) -> list[str]:
+def time_row(test: TestResult) -> list[str]:
+    """Return the cells of one test: outcome, numbers and name."""
     v = test.headline
     return [
         WORDS[v.outcome],

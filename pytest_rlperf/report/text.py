@@ -2,15 +2,24 @@
 
 import html
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
-from typing import Any
 
 from pytest_rlperf.model.kpi import Status
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.metric import (
+    UNSURE,
+    WORST_FIRST,
+    Interval,
+    MetricFamily,
+    Outcome,
+    Verdict,
+    badness,
+)
 from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
 
 WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
 WORDS[Outcome.REGRESSED] = "REGRESSED"
@@ -20,6 +29,11 @@ DETECTS = "the smallest slowdown that this run would have called a regression."
 def time_title(against: str | None) -> str:
     """Above a column of times; None: there is one side only."""
     return "time a call" if against is None else "base → head"
+
+
+def render_word(verdict: Verdict) -> str:
+    """Return the outcome with its severity: "REGRESSED (high)"."""
+    return WORDS[verdict.outcome] + (f" ({verdict.severity.value})" if verdict.severity else "")
 
 
 def render_interval(interval: Interval) -> str:
@@ -84,7 +98,7 @@ def table_lines(
 # -- facts about machine and libraries ----------------------------------------------------------
 
 
-def fact_rows(fingerprint: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def fact_rows(fingerprint: Fingerprint) -> Iterator[tuple[str, str]]:
     """Name and text; what is not known is left out."""
     for name, value in fingerprint.items():
         if name != "threads" and value not in (None, [], {}):
@@ -160,3 +174,57 @@ def printable(text: str) -> str:
 def html_text(text: str) -> str:
     """Text in an element, or in an attribute between quotes."""
     return html.escape(printable(text))
+
+
+# -- what every report says first: which revision, how many tests ended how -----------------------
+
+
+SHORT = 10
+"""Digits of a commit: GitHub links them."""
+
+
+INTERRUPTED = "Interrupted: the verdicts rest on what was measured until then."
+
+
+def render_head(run: RunResult) -> str:
+    commit = run.commit[:SHORT] if run.commit else "The working tree"
+    return f"{commit} with uncommitted changes" if run.commit and run.dirty else commit
+
+
+def render_verdict(run: RunResult) -> str:
+    outcomes = [test.outcome for test in run.tests]
+    slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
+    unsure = sum(outcome in UNSURE for outcome in outcomes)
+    if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
+        return "nothing was compared."
+    word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
+    said = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
+    if not slower:
+        said = "nothing regressed"
+    if broken:
+        said += f", {render_tests(broken)} failed"
+    if unsure:
+        said += f", {unsure} without a verdict"
+    return f"{said}."
+
+
+def _is_larger(test: TestResult) -> bool:
+    return any(
+        m.family is MetricFamily.MEMORY and m.outcome is Outcome.REGRESSED for m in test.metrics
+    )
+
+
+def render_tests(number: int) -> str:
+    return "1 test" if number == 1 else f"{number} tests"
+
+
+def render_summary(run: RunResult) -> str:
+    """ "1 regressed, 8 unchanged": worst first."""
+    counts = Counter(test.outcome for test in run.tests)
+    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
+
+
+def worst_first(test: TestResult) -> tuple[int, int, float]:
+    """The key that sorts tests by outcome, then by severity, then by the change of time."""
+    interval = test.headline.interval
+    return *badness(test.worst), -(interval.change if interval else 0.0)

@@ -5,7 +5,7 @@ import math
 import pytest
 
 from pytest_rlperf.baselines.levels import kernel_ratios
-from pytest_rlperf.metrics.starts import LEAST_ALLOWED, start_block, start_gate, start_metric
+from pytest_rlperf.metrics.times import LEAST_ALLOWED, start_block, start_gate, start_metric
 from pytest_rlperf.model.block import Block, Reference
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec

@@ -29,7 +29,7 @@ plans = st.builds(
 @examples
 @given(plans)
 def test_a_plan_survives_the_way_to_a_worker(plan: Plan):
-    assert Plan.from_dict(json.loads(json.dumps(plan.as_dict()))) == plan
+    assert typed(Plan, json.loads(json.dumps(plain(plan)))) == plan
 
 
 def test_a_job_survives_the_way_to_a_worker():

@@ -25,7 +25,7 @@ from pytest_rlperf.profile.profiler import (
     line_plan,
     side_profile,
 )
-from pytest_rlperf.wire import Measurement
+from pytest_rlperf.wire import Measurement, plain, typed
 from pytest_rlperf.workers.blocks import Played
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import side
@@ -148,7 +148,7 @@ def test_a_test_that_counts_its_calls_keeps_their_number():
 def test_lines_are_those_of_the_named_function():
     plan = line_plan(PLAN, seen(10), "agent.py:learn")
     assert (plan.profile, plan.lines_of) == (Profiling.LINES, "agent.py:learn")
-    assert Plan.from_dict(plan.as_dict()) == plan
+    assert typed(Plan, plain(plan)) == plan
 
 
 # -- processes in which a test could not be profiled --------------------------------------------

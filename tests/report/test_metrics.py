@@ -15,7 +15,6 @@ from pytest_rlperf.model.metric import (
 )
 from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.report.github import render_annotations
-from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.metrics import (
     MEMORY,
     SIZES_AND_STARTS,
@@ -25,6 +24,7 @@ from pytest_rlperf.report.metrics import (
 )
 from pytest_rlperf.report.result_file import run_as_dict
 from pytest_rlperf.report.terminal import render_failure
+from pytest_rlperf.report.text import render_summary
 from tests.factories import a_test, run_result
 
 STEEPER = Metric(

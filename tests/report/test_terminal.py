@@ -12,7 +12,6 @@ from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import Failure, Progress, RunResult, Vanished
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.report.headline import render_summary
 from pytest_rlperf.report.terminal import (
     LOG_EVERY_S,
     ProgressLine,
@@ -23,7 +22,7 @@ from pytest_rlperf.report.terminal import (
     render_table,
     render_values,
 )
-from pytest_rlperf.report.text import Style
+from pytest_rlperf.report.text import Style, render_summary
 from tests.factories import a_test, block, run_result, verdict
 from tests.sample_runs import EVERYTHING
 

@@ -15,7 +15,6 @@ from pytest_rlperf.history.report import (
     trend_notes,
     trend_rows,
 )
-from pytest_rlperf.memory.report import render_memory_evidence
 from pytest_rlperf.metrics.within_run import phase_rows, render_moved
 from pytest_rlperf.model.block import Drift
 from pytest_rlperf.model.memory import MemoryResult
@@ -39,9 +38,14 @@ from pytest_rlperf.profile.report import (
     render_operator,
     render_profile,
 )
-from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_alerts
-from pytest_rlperf.report.metrics import MEMORY, SIZES_AND_STARTS, metric_remarks, metric_rows
+from pytest_rlperf.report.metrics import (
+    MEMORY,
+    SIZES_AND_STARTS,
+    metric_remarks,
+    metric_rows,
+    render_memory_evidence,
+)
 from pytest_rlperf.report.page.axes import BYTES, PLAIN, SECONDS
 from pytest_rlperf.report.page.axes import TIME as TIMES
 from pytest_rlperf.report.page.charts import (
@@ -64,7 +68,7 @@ from pytest_rlperf.report.page.markup import (
     together,
 )
 from pytest_rlperf.report.terminal import remarks, render_how, render_witnesses, time_rows
-from pytest_rlperf.report.text import WORDS
+from pytest_rlperf.report.text import WORDS, worst_first
 
 FAILING = (Outcome.REGRESSED, Outcome.FAILED)
 

@@ -19,9 +19,8 @@ from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.quantity import format_time
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.report.categories import UNCATEGORISED
-from pytest_rlperf.report.headline import worst_first
 from pytest_rlperf.report.page.parts import address_of
-from pytest_rlperf.report.text import printable
+from pytest_rlperf.report.text import printable, worst_first
 
 WIDTH = 9.0  # inches, of which there are 72 pixels each
 DPI = 144

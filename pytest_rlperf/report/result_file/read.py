@@ -54,6 +54,7 @@ from pytest_rlperf.model.result import (
 )
 from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.report.result_file.schema import ANEW, SCHEMA, damages
+from pytest_rlperf.wire import typed
 
 Row = dict[str, Any]
 
@@ -153,7 +154,7 @@ def _test(row: Row) -> TestResult:
         spec=Spec(category=row["category"], steps=row["steps"], metadata=row["metadata"]),
         metrics=tuple(_metric(each) for each in row["metrics"] if each["name"] in KINDS),
         blocks=tuple(_block(block, row["work"]) for block in row["blocks"]),
-        plan=None if row["plan"] is None else Plan.from_dict(row["plan"]),
+        plan=None if row["plan"] is None else typed(Plan, row["plan"]),
         reference=None if row.get("reference") is None else ReferenceTime(**row["reference"]),
         steps=row["steps"],
         first_call_ns=row["first_call_ns"],

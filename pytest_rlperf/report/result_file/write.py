@@ -26,6 +26,7 @@ from pytest_rlperf.mpi.report import rank_summary
 from pytest_rlperf.prove.rates import expectation
 from pytest_rlperf.report.evidence import device_used, witnesses
 from pytest_rlperf.report.result_file.schema import SCHEMA
+from pytest_rlperf.wire import plain
 
 Row = dict[str, Any]
 
@@ -127,7 +128,7 @@ def _test(test: TestResult) -> Row:
         "device": None if device is None else asdict(device),
         "repeat_command": test.repeat_command,
         "first_call_ns": test.first_call_ns,
-        "plan": test.plan.as_dict() if test.plan else None,
+        "plan": plain(test.plan),
         "blocks": [_block(block) for block in test.blocks],
         "ranks": None if ranks is None else asdict(ranks),
         "drift": None if test.drift is None else _drift(test.drift),
