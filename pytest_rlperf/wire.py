@@ -146,7 +146,7 @@ class Ready:
 
 @dataclass(frozen=True, slots=True)
 class ScoutReport:
-    """What one side's scout saw of a test."""
+    """A scout's report: all that one side saw of a test at its first look."""
 
     seen: Scouted
     work: Mapping[str, float] = field(default_factory=dict)
@@ -171,7 +171,7 @@ class RankShare:
 
 @dataclass(frozen=True, slots=True)
 class Measurement:
-    """What one side measured of one test in one block."""
+    """The measurement of one test on one side in one block."""
 
     block: SideBlock
     steps: int | None = None
@@ -182,7 +182,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True)
 class MemoryReport:
-    """What one process said of its memory."""
+    """One process's report on its memory."""
 
     look: Pass
     repeats: int

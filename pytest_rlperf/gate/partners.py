@@ -32,7 +32,7 @@ class Comparison(Protocol):
 
     @property
     def label(self) -> str | None:
-        """What a reader has to know about the comparison."""
+        """A remark that a reader of the comparison needs, if there is one."""
         ...
 
     def block_ratios(self, block: Block) -> BlockRatios: ...

@@ -146,17 +146,17 @@ def entries_of(result: Result, name: str, committed: str | None) -> list[PastTes
     """
     _refuse_unfit(result, name)
     try:
-        found = _entries(result, committed)
+        entries = _entries(result, committed)
     except (AttributeError, KeyError, TypeError) as error:  # somebody edited it
         raise UsageError(
             f"{name} holds what no run writes ({type(error).__name__}); {ANEW}."
         ) from None
-    if not found:
+    if not entries:
         raise UsageError(f"{name} holds no test that was measured; there is nothing to append.")
-    for test in found:  # a line that nobody can read would stay in the history for good
+    for test in entries:  # a line that nobody can read would stay in the history for good
         if (damage := damage_of(test)) is not None:
             raise UsageError(f"{name} is damaged at {damage} of {test.nodeid}; {ANEW}.")
-    return found
+    return entries
 
 
 def _entries(result: Result, committed: str | None) -> list[PastTest]:
@@ -217,8 +217,8 @@ def _metrics(test: Result) -> Iterator[PastMetric]:
             )
 
 
-def _drift(found: Result | None) -> float | None:
-    return found["head"]["change"] if found and found["head"]["matters"] else None
+def _drift(drift: Result | None) -> float | None:
+    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
 
 
 def _machine(fingerprint: Result) -> str:

@@ -117,7 +117,7 @@ def start_gate(gate: Gate, spec: Spec) -> Gate:
 def start_metric(
     name: str,
     blocks: Sequence[Block],
-    found: Decision | Ended | None,
+    decided: Decision | Ended | None,
     threshold: float,
     *,
     labels: Iterable[str],
@@ -125,8 +125,8 @@ def start_metric(
 ) -> Metric:
     """Return a start with its verdict; `blocks` are those that `start_block` makes."""
     verdict = verdict_of(
-        found if isinstance(found, Decision) else None,
-        found if isinstance(found, Ended) else None,
+        decided if isinstance(decided, Decision) else None,
+        decided if isinstance(decided, Ended) else None,
         threshold,
         failed=False,
         skipped=False,

@@ -35,9 +35,9 @@ def phases_of(blocks: Sequence[Block]) -> tuple[PhaseResult, ...]:
     names = dict.fromkeys(name for head in heads for name in head.phases)
     if not names:
         return ()
-    found = [_phase(name, blocks) for name in [*names, *_only_on_base(blocks, names)]]
-    found.sort(key=lambda phase: -max(phase.share, phase.base_share or 0.0))
-    return (*found, _phase(OUTSIDE, blocks))
+    phases = [_phase(name, blocks) for name in [*names, *_only_on_base(blocks, names)]]
+    phases.sort(key=lambda phase: -max(phase.share, phase.base_share or 0.0))
+    return (*phases, _phase(OUTSIDE, blocks))
 
 
 def _only_on_base(blocks: Sequence[Block], known: Collection[str]) -> list[str]:
@@ -76,9 +76,9 @@ def _added(name: str, head: SideBlock, base: SideBlock) -> float:
 def _judged(added: Sequence[float]) -> tuple[Interval | None, bool]:
     if len(added) < LEAST_BLOCKS:
         return None, False
-    found = estimate(added)
-    adds = Interval(found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
-    return adds, abs(found.mean) > PHASE_MATTERS and found.excludes_zero(DISAGREE_CONFIDENCE)
+    addition = estimate(added)
+    adds = Interval(addition.mean, addition.bound(REPORTED_TAIL), addition.bound(1 - REPORTED_TAIL))
+    return adds, abs(addition.mean) > PHASE_MATTERS and addition.excludes_zero(DISAGREE_CONFIDENCE)
 
 
 # Within-run drift: do the slices of a block get slower as it goes on?
@@ -124,11 +124,11 @@ def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
     """Blocks differ in length, and what grows need not grow evenly: so of each the same slices
     are looked at.
     """
-    found = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
-    bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
+    drift = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
+    bounds = (drift.mean, drift.bound(REPORTED_TAIL), drift.bound(1 - REPORTED_TAIL))
     return SideDrift(
         change=Interval(*map(math.expm1, bounds)),
-        matters=math.expm1(found.bound(DOUBT)) > DRIFT_MATTERS,
+        matters=math.expm1(drift.bound(DOUBT)) > DRIFT_MATTERS,
     )
 
 

@@ -76,7 +76,7 @@ class Interval:
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """What is said of one metric of one benchmark, and why."""
+    """The judgement on one metric of one benchmark, with its reason and its evidence."""
 
     outcome: Outcome
     reason: str
@@ -98,7 +98,7 @@ def badness(verdict: Verdict) -> tuple[int, int]:
 
 
 class Direction(StrEnum):
-    """What is better."""
+    """Whether lower or higher values are better."""
 
     LOWER = "lower"
     HIGHER = "higher"

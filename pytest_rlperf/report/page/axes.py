@@ -27,8 +27,8 @@ class Scale:
     unit: float = 1.0  # in which round numbers are round
 
     def at(self, value: float) -> float:
-        low, high, found = (self._shown(each) for each in (self.low, self.high, value))
-        share = (found - low) / (high - low)
+        low, high, here = (self._shown(each) for each in (self.low, self.high, value))
+        share = (here - low) / (high - low)
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
     def _shown(self, value: float) -> float:
@@ -49,8 +49,8 @@ def spanning(
     values: Iterable[float], start: float, end: float, *, log: bool = False, unit: float = 1.0
 ) -> Scale:
     """A scale that holds all of them, with room at both ends."""
-    found = list(values)
-    low, high = min(found), max(found)
+    numbers = list(values)
+    low, high = min(numbers), max(numbers)
     if log:
         room = max((high / low) ** MARGIN, 1.05)
         return Scale(low / room, high * room, start, end, log=True)

@@ -74,12 +74,12 @@ def _allowed(scale: Scale, threshold: float | None, floor: float) -> Markup | No
 
 
 def _whisker(scale: Scale, row: IntervalRow, y: float, left: float) -> list[Markup]:
-    found = row.interval
-    low, high = scale.at(found.low), scale.at(found.high)
+    interval = row.interval
+    low, high = scale.at(interval.low), scale.at(interval.high)
     ends = ((low, y - 5, low, y + 5), (high, y - 5, high, y + 5))
     drawn = [
         lines([(low, y, high, y), *ends], f"whisker {row.kind}"),
-        dots([(scale.at(found.change), y)], f"estimate {row.kind}"),
+        dots([(scale.at(interval.change), y)], f"estimate {row.kind}"),
     ]
     return [words(row.name, left - 8, y + 4, "end"), *drawn] if row.name else drawn
 
@@ -264,9 +264,9 @@ def _runs(points: Sequence[TrendPoint], x: Scale, y: Scale) -> Iterator[Markup]:
     places = [(x.at(i), y.at(point.level)) for i, point in enumerate(points)]
     failed = [point.outcome == Outcome.REGRESSED for point in points]
     for wanted, kind in ((False, "head"), (True, "accent regressed")):
-        found = [place for place, each in zip(places, failed, strict=True) if each is wanted]
-        if found:
-            yield dots(found, f"run {kind}")
+        chosen = [place for place, each in zip(places, failed, strict=True) if each is wanted]
+        if chosen:
+            yield dots(chosen, f"run {kind}")
 
 
 def _creep(trend: Trend, points: Sequence[TrendPoint], x: Scale, y: Scale) -> Markup | None:

@@ -157,7 +157,7 @@ def render_sections(
     run: RunResult, notices: Sequence[str], history: History | None
 ) -> list[Section]:
     vanished = map(render_vanished, run.vanished)
-    found: dict[str, tuple[str, Child]] = {
+    contents: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", overview(run)),
         "trends": ("Trends", None if history is None else trend_part(run, history)),
         "kpis": ("KPIs", _kpis(run)),
@@ -166,7 +166,7 @@ def render_sections(
         "notes": ("Notes", bullets([*render_advice(run), *vanished, *notices])),
         "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
     }
-    made = [Section(name, title, together(content)) for name, (title, content) in found.items()]
+    made = [Section(name, title, together(content)) for name, (title, content) in contents.items()]
     return [section for section in made if section.content]
 
 
@@ -176,8 +176,8 @@ def _kpis(run: RunResult) -> Iterator[Child]:
         yield bullets(kpi_remarks(run.kpis))
 
 
-def _scaling(found: ScalingTable) -> Markup | None:
-    rows = found.rows
+def _scaling(scaling: ScalingTable) -> Markup | None:
+    rows = scaling.rows
     curves = [
         Curve(
             "ideal", "ideal", [(r.size.nprocs, r.size.nprocs / rows[0].size.nprocs) for r in rows]
@@ -188,8 +188,8 @@ def _scaling(found: ScalingTable) -> Markup | None:
     if len(rows) > 1:
         picture = curves_chart("Speed-up over ranks", curves, PLAIN, PLAIN, measured=True)
     charts = element("div", picture, class_="charts")
-    below = table(scaling_rows(found), "By number of ranks")
-    return titled(3, render_scaling_title(found), charts, below)
+    below = table(scaling_rows(scaling), "By number of ranks")
+    return titled(3, render_scaling_title(scaling), charts, below)
 
 
 # -- the whole page: one file, which asks no host for anything and opens from disk --------------

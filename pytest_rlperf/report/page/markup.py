@@ -93,10 +93,10 @@ def _cell(title: str, cell: str) -> Markup:
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup | None:
     """Name and value; those without one are left out."""
-    found = [(name, value) for name, value in pairs if value]
-    if not found:
+    known = [(name, value) for name, value in pairs if value]
+    if not known:
         return None
-    terms = (element("div", element("dt", name), element("dd", value)) for name, value in found)
+    terms = (element("div", element("dt", name), element("dd", value)) for name, value in known)
     return element("dl", terms)
 
 

@@ -113,7 +113,7 @@ class Flame:
 
 def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
     """By node id, the worst test first; a graph that is no longer there is left out."""
-    found: dict[str, Flame] = {}
+    flames: dict[str, Flame] = {}
     room = ROOM_BYTES
     for test in sorted(run.tests, key=worst_first):
         graph = test.explanation.graph if test.explanation else None
@@ -124,8 +124,8 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
         room -= len(content) if fits else 0
         # Slashes on Windows too: this is an address.
         link = Path(os.path.relpath(graph, folder)).as_posix()
-        found[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
-    return found
+        flames[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
+    return flames
 
 
 def address_of(content: bytes, kind: str) -> str:
@@ -137,21 +137,21 @@ def address_of(content: bytes, kind: str) -> str:
 
 
 def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
-    found = test.explanation
-    if found is None:
+    explanation = test.explanation
+    if explanation is None:
         return None
-    lines = found.lines
+    lines = explanation.lines
     return titled(
         4,
         "Why",
         bullets(
             [
-                *map(render_cause, found.causes),
-                *map(render_operator, found.operators),
+                *map(render_cause, explanation.causes),
+                *map(render_operator, explanation.operators),
                 *(line.strip() for line in render_moved(test)),
             ]
         ),
-        element("p", render_profile(found), class_="aside"),
+        element("p", render_profile(explanation), class_="aside"),
         None if lines is None else table(line_rows(lines), render_lines_title(lines)),
         _flame(flame),
     )
@@ -309,14 +309,14 @@ def witness_part(test: TestResult) -> Markup | None:
         return None
     worked = ", ".join(f"{name} {value:g}" for name, value in test.blocks[-1].head.work.items())
     about = ", ".join(f"{name}: {value}" for name, value in test.spec.metadata.items())
-    found = [
+    known = [
         ("measured", render_how(test) if test.plan else None),
         ("witnesses", render_witnesses(test)),
         ("ranks", render_ranks(test)),
         ("work of a call", worked),
         ("metadata", about),
     ]
-    return titled(4, "How it was measured", facts(found))
+    return titled(4, "How it was measured", facts(known))
 
 
 def repeat_part(test: TestResult) -> Markup | None:
@@ -360,11 +360,11 @@ def trend_part(run: RunResult, history: History) -> Iterator[Child]:
 
 def _trend_charts(trends: Sequence[Trend]) -> Markup | None:
     """One point is no course."""
-    found = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
-    charts = [commits_chart(_title(trend), trend) for trend in found[:DRAWN]]
+    drawable = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
+    charts = [commits_chart(_title(trend), trend) for trend in drawable[:DRAWN]]
     if not charts:
         return None
-    left = len(found) - len(charts)
+    left = len(drawable) - len(charts)
     more = f" {left} more are in the table only." if left else ""
     about = element("p", ABOUT + more, class_="aside")
     return titled(3, "Charts", about, element("div", charts, class_="charts"))
