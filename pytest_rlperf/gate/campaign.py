@@ -89,15 +89,7 @@ class Campaign:
     def _scout(self) -> None:
         deadline_s = self._budget.scout_deadline_s()
         benchmarks = [track.benchmark for track in self.tracks.values()]
-        orders = [
-            Order(
-                b.nodeid,
-                min(deadline_s, b.timeout_s),
-                threads=b.spec.threads,
-                nprocs=b.nprocs,
-            )
-            for b in benchmarks
-        ]
+        orders = [b.order(min(deadline_s, b.timeout_s)) for b in benchmarks]
         for played in self._blocks.run(0, orders, orders, self._budget.startup_deadline_s()):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
@@ -124,7 +116,7 @@ class Campaign:
         expected_s = track.expected_s(plan)
         # A block makes far more calls than the job that a test's own timeout is meant for.
         deadline_s = min(self._budget.block_deadline_s(expected_s), b.timeout_s + expected_s)
-        return Order(b.nodeid, deadline_s, plan, threads=b.spec.threads, nprocs=b.nprocs)
+        return b.order(deadline_s, plan)
 
     def _orders(self) -> list[Order]:
         """The open ones, but none that does not fit into what is left, and none that has had more

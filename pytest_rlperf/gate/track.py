@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_rlperf.model.block import Block, LogRatios
+from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import Failure, JobSize
@@ -12,6 +13,7 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.mpi.report import render_job, render_outputs
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.wire import Order
 from pytest_rlperf.workers.planning import block_seconds
 from pytest_rlperf.workers.side import SideRun, State
 
@@ -46,6 +48,12 @@ class Benchmark:
     @property
     def timeout_s(self) -> float:
         return math.inf if self.size is None else self.size.timeout_s
+
+    def order(
+        self, deadline_s: float, plan: Plan | None = None, probe: Probe | None = None
+    ) -> Order:
+        """Return the order to run it: to scout it where it has neither a plan nor a probe."""
+        return Order(self.nodeid, deadline_s, plan, probe, self.spec.threads, self.nprocs)
 
 
 @dataclass(slots=True)

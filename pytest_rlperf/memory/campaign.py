@@ -27,7 +27,7 @@ from pytest_rlperf.model.metric import KINDS, PEAK, Metric, MetricKind, Outcome,
 from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
-from pytest_rlperf.wire import MemoryReport, Order
+from pytest_rlperf.wire import MemoryReport
 from pytest_rlperf.workers.side import State
 
 SCOUT_REPEATS = 3
@@ -174,7 +174,7 @@ class MemoryCampaign:
     ) -> MemoryPlayed:
         b = track.benchmark
         deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
-        order = Order(b.nodeid, deadline_s, probe=probe, threads=b.spec.threads, nprocs=b.nprocs)
+        order = b.order(deadline_s, probe=probe)
         return self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
 
     def _take(self, track: MemoryTrack, played: MemoryPlayed) -> None:

@@ -269,9 +269,8 @@ def _nodeid(track: Track) -> str:
 
 
 def _order(track: Track, plan: Plan) -> Order:
-    b = track.benchmark
     deadline_s = PATIENCE_S + 2 * SLOWED * track.expected_s(plan)
-    return Order(b.nodeid, deadline_s, plan, threads=b.spec.threads, nprocs=b.nprocs)
+    return track.benchmark.order(deadline_s, plan)
 
 
 def _function_plan(track: Track) -> Plan:
