@@ -115,6 +115,12 @@ class Measured(Protocol):
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]: ...
 
 
+def _with_device(measurement: Measurement, settle: Settling, plan: Plan) -> Measurement:
+    block = measurement.block
+    device = settle.used(block.cpu_ns, block.wall_ns, plan.cores)
+    return replace(measurement, block=replace(block, device=device))
+
+
 class Calls:
     """The measured function, bound to its arguments or to fresh state a call."""
 
@@ -140,9 +146,7 @@ class Calls:
         return not self.has_setup
 
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
-        block = measurement.block
-        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
-        return replace(measurement, block=replace(block, device=device))
+        return _with_device(measurement, self.settle, plan)
 
     def warm(self, calls: int) -> None:
         """An untimed slice."""
@@ -242,9 +246,7 @@ class Rounds:
         return not self.has_setup
 
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
-        block = measurement.block
-        device = self.settle.used(block.cpu_ns, block.wall_ns, plan.cores)
-        return replace(measurement, block=replace(block, device=device))
+        return _with_device(measurement, self.settle, plan)
 
     def once(self) -> Any:
         """One round that is not judged."""
