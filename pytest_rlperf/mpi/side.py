@@ -196,7 +196,7 @@ class RankedSide:
         self.process = job
         self.channel = channels
         self.broken: SideRun | None = None
-        self.told = False
+        self.answered = False
         self._ranks = [Account(RankOutput(files)) for files in job.files()]
         self._run: SideRun | None = None
         self._leaving_since: float | None = None
@@ -230,7 +230,7 @@ class RankedSide:
 
     def clear(self) -> None:
         self._run = self._leaving_since = None
-        self.told = False
+        self.answered = False
         for rank in self._ranks:
             rank.clear()
 

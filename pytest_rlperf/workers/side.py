@@ -93,7 +93,7 @@ class DuetSide(Protocol):
     """A side of a duet, as far as a pair asks of it."""
 
     name: str
-    told: bool  # that the slices begin, or that they do not
+    answered: bool  # it was told that the slices begin, or that they do not
     broken: SideRun | None  # why it can run no further test
 
     @property
@@ -166,8 +166,8 @@ class Account:
                 self.report = message
             case Trouble(outcome, text, sections):
                 # The first report of a test is the cause; a failing teardown may follow.
-                told = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
-                self._trouble = self._trouble or told
+                trouble = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
+                self._trouble = self._trouble or trouble
             case Finished():
                 self.run = self._finished(message)
 
@@ -200,7 +200,7 @@ class WorkerSide(Account):
 
     def clear(self) -> None:
         super().clear()
-        self.told = False
+        self.answered = False
 
     def listen(self) -> None:
         for message in self.channel.feed():
