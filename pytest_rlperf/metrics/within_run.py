@@ -35,9 +35,9 @@ def phases_of(blocks: Sequence[Block]) -> tuple[PhaseResult, ...]:
     names = dict.fromkeys(name for head in heads for name in head.phases)
     if not names:
         return ()
-    found = [_phase(name, blocks) for name in [*names, *_only_on_base(blocks, names)]]
-    found.sort(key=lambda phase: -max(phase.share, phase.base_share or 0.0))
-    return (*found, _phase(OUTSIDE, blocks))
+    phases = [_phase(name, blocks) for name in [*names, *_only_on_base(blocks, names)]]
+    phases.sort(key=lambda phase: -max(phase.share, phase.base_share or 0.0))
+    return (*phases, _phase(OUTSIDE, blocks))
 
 
 def _only_on_base(blocks: Sequence[Block], known: Collection[str]) -> list[str]:

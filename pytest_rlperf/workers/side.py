@@ -56,7 +56,7 @@ class Ends(Protocol):
 
     @property
     def pid(self) -> int:
-        """The id of the process that all others of it descend from."""
+        """Return the id of the process that all others of it descend from."""
         ...
 
     @property
@@ -154,6 +154,7 @@ class Account:
             self._output.mark_output()
 
     def take(self, message: Message) -> None:
+        """Note what a message says."""
         match message:
             case Collected(nodeids, at):
                 self.collected = set(nodeids)

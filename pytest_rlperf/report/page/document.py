@@ -157,7 +157,7 @@ def render_sections(
     run: RunResult, notices: Sequence[str], history: History | None
 ) -> list[Section]:
     vanished = map(render_vanished, run.vanished)
-    found: dict[str, tuple[str, Child]] = {
+    contents: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", overview(run)),
         "trends": ("Trends", None if history is None else trend_part(run, history)),
         "kpis": ("KPIs", _kpis(run)),
@@ -166,7 +166,7 @@ def render_sections(
         "notes": ("Notes", bullets([*render_advice(run), *vanished, *notices])),
         "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
     }
-    made = [Section(name, title, together(content)) for name, (title, content) in found.items()]
+    made = [Section(name, title, together(content)) for name, (title, content) in contents.items()]
     return [section for section in made if section.content]
 
 
@@ -176,8 +176,8 @@ def _kpis(run: RunResult) -> Iterator[Child]:
         yield bullets(kpi_remarks(run.kpis))
 
 
-def _scaling(found: ScalingTable) -> Markup | None:
-    rows = found.rows
+def _scaling(scaling: ScalingTable) -> Markup | None:
+    rows = scaling.rows
     curves = [
         Curve(
             "ideal", "ideal", [(r.size.nprocs, r.size.nprocs / rows[0].size.nprocs) for r in rows]
@@ -188,8 +188,8 @@ def _scaling(found: ScalingTable) -> Markup | None:
     if len(rows) > 1:
         picture = curves_chart("Speed-up over ranks", curves, PLAIN, PLAIN, measured=True)
     charts = element("div", picture, class_="charts")
-    below = table(scaling_rows(found), "By number of ranks")
-    return titled(3, render_scaling_title(found), charts, below)
+    below = table(scaling_rows(scaling), "By number of ranks")
+    return titled(3, render_scaling_title(scaling), charts, below)
 
 
 # -- the whole page: one file, which asks no host for anything and opens from disk --------------
@@ -277,8 +277,8 @@ def _alerted(run: RunResult) -> bool:
 
 
 def _sentence(run: RunResult) -> str:
-    said = render_verdict(run) if run.proof is None else render_proof_summary(run.proof)
-    return f"{said[0].upper()}{said[1:]}"
+    text = render_verdict(run) if run.proof is None else render_proof_summary(run.proof)
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _facts(run: RunResult) -> list[Markup]:
@@ -291,7 +291,7 @@ def _facts(run: RunResult) -> list[Markup]:
 
 
 def _bar(run: RunResult) -> Markup | None:
-    """How the tests ended, by share; the same is said in words above it."""
+    """Return a bar of how the tests ended, by share; the same is said in words above it."""
     ended = [test.outcome for test in run.tests]
     if not ended:
         return None
@@ -392,14 +392,14 @@ def render_card(
 
 
 def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
-    told = decisive(test)
+    metric = decisive(test)
     names = dict.fromkeys(alarm.name for alarm in alarms(test, run))
     return element(
         "summary",
         element("span", _badge(test), [element("span", n, class_="badge alarm") for n in names]),
         element("h3", _name(test.nodeid)),
-        element("span", None if told is None else _change(told), class_="change"),
-        None if told is None else _strip(told, reach),
+        element("span", None if metric is None else _change(metric), class_="change"),
+        None if metric is None else _strip(metric, reach),
     )
 
 

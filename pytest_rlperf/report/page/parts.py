@@ -102,7 +102,7 @@ def decisive(test: TestResult) -> Metric | None:
 
 
 ROOM_BYTES = 1_000_000
-"""For all graphs of a page together; of the rest there are links."""
+"""The room for all graphs of a page together; of the rest there are links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +112,10 @@ class Flame:
 
 
 def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
-    """By node id, the worst test first; a graph that is no longer there is left out."""
-    found: dict[str, Flame] = {}
+    """Return the graphs by node id, the worst test first; one that is no longer there is left
+    out.
+    """
+    flames: dict[str, Flame] = {}
     room = ROOM_BYTES
     for test in sorted(run.tests, key=worst_first):
         graph = test.explanation.graph if test.explanation else None
@@ -124,8 +126,8 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
         room -= len(content) if fits else 0
         # Slashes on Windows too: this is an address.
         link = Path(os.path.relpath(graph, folder)).as_posix()
-        found[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
-    return found
+        flames[test.nodeid] = Flame(link, address_of(content, "svg+xml") if fits else None)
+    return flames
 
 
 def address_of(content: bytes, kind: str) -> str:
@@ -137,21 +139,21 @@ def address_of(content: bytes, kind: str) -> str:
 
 
 def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
-    found = test.explanation
-    if found is None:
+    explanation = test.explanation
+    if explanation is None:
         return None
-    lines = found.lines
+    lines = explanation.lines
     return titled(
         4,
         "Why",
         bullets(
             [
-                *map(render_cause, found.causes),
-                *map(render_operator, found.operators),
+                *map(render_cause, explanation.causes),
+                *map(render_operator, explanation.operators),
                 *(line.strip() for line in render_moved(test)),
             ]
         ),
-        element("p", render_profile(found), class_="aside"),
+        element("p", render_profile(explanation), class_="aside"),
         None if lines is None else table(line_rows(lines), render_lines_title(lines)),
         _flame(flame),
     )
@@ -265,8 +267,8 @@ def _numbers(test: TestResult, run: RunResult) -> Markup | None:
 
 def _said(test: TestResult) -> Iterator[str]:
     """Yield what numbers and reason do not show."""
-    told = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
-    yield from (said for said in remarks(test) if not said.startswith(told))
+    shown = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
+    yield from (remark for remark in remarks(test) if not remark.startswith(shown))
     yield from metric_remarks(test, SIZES_AND_STARTS)
 
 
@@ -360,11 +362,11 @@ def trend_part(run: RunResult, history: History) -> Iterator[Child]:
 
 def _trend_charts(trends: Sequence[Trend]) -> Markup | None:
     """One point is no course."""
-    found = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
-    charts = [commits_chart(_title(trend), trend) for trend in found[:DRAWN]]
+    drawable = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
+    charts = [commits_chart(_title(trend), trend) for trend in drawable[:DRAWN]]
     if not charts:
         return None
-    left = len(found) - len(charts)
+    left = len(drawable) - len(charts)
     more = f" {left} more are in the table only." if left else ""
     about = element("p", ABOUT + more, class_="aside")
     return titled(3, "Charts", about, element("div", charts, class_="charts"))

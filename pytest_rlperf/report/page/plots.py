@@ -96,22 +96,24 @@ Draw = Callable[[Axes, Theme], None]
 def forest_plot(run: RunResult) -> Plot | None:
     """All changes with their intervals, the worst on top; None where nothing was compared."""
     tests = [test for test in sorted(run.tests, key=worst_first) if test.time is not None]
-    found = [(test, test.headline.interval) for test in tests if test.headline.interval is not None]
-    if not found:
+    compared = [
+        (test, test.headline.interval) for test in tests if test.headline.interval is not None
+    ]
+    if not compared:
         return None
-    height = 0.7 + 0.24 * min(len(found), NAMED)
+    height = 0.7 + 0.24 * min(len(compared), NAMED)
     title = "Change of time of all tests that were compared, with 95 % intervals"
-    kind = "svg" if len(found) <= NAMED else "png"  # which does not grow with every test
-    return _both(title, height, lambda axes, theme: _draw_forest(axes, found, theme), kind)
+    kind = "svg" if len(compared) <= NAMED else "png"  # which does not grow with every test
+    return _both(title, height, lambda axes, theme: _draw_forest(axes, compared, theme), kind)
 
 
-def _draw_forest(axes: Axes, found: Sequence[tuple[TestResult, Interval]], theme: Theme) -> None:
-    colours = [theme.of(test.headline.outcome) for test, _ in found]
-    lines = [((100 * i.low, y), (100 * i.high, y)) for y, (_, i) in enumerate(found)]
+def _draw_forest(axes: Axes, compared: Sequence[tuple[TestResult, Interval]], theme: Theme) -> None:
+    colours = [theme.of(test.headline.outcome) for test, _ in compared]
+    lines = [((100 * i.low, y), (100 * i.high, y)) for y, (_, i) in enumerate(compared)]
     axes.axvline(0, color=theme.text, linewidth=0.8)
     allowed = [
         (100 * test.headline.threshold, y)
-        for y, (test, _) in enumerate(found)
+        for y, (test, _) in enumerate(compared)
         if test.headline.threshold
     ]
     ticks = [((x, y - 0.5), (x, y + 0.5)) for x, y in allowed]
@@ -119,14 +121,14 @@ def _draw_forest(axes: Axes, found: Sequence[tuple[TestResult, Interval]], theme
         LineCollection(ticks, colors=theme.text, linewidths=0.8, linestyles="dotted")
     )
     axes.add_collection(LineCollection(lines, colors=colours, linewidths=1.6))
-    changes = [100 * interval.change for _, interval in found]
+    changes = [100 * interval.change for _, interval in compared]
     axes.scatter(
-        changes, range(len(found)), c=colours, s=14 if len(found) <= NAMED else 4, zorder=3
+        changes, range(len(compared)), c=colours, s=14 if len(compared) <= NAMED else 4, zorder=3
     )
-    axes.set_ylim(len(found) - 0.4, -0.6)
+    axes.set_ylim(len(compared) - 0.4, -0.6)
     axes.autoscale(axis="x")
     axes.set_xlabel("change of time, % (right: slower; dotted: allowed)")
-    names = [_short(test.nodeid) for test, _ in found] if len(found) <= NAMED else []
+    names = [_short(test.nodeid) for test, _ in compared] if len(compared) <= NAMED else []
     axes.set_yticks(range(len(names)), names)
 
 

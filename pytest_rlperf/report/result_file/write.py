@@ -288,8 +288,8 @@ def _lines(lines: Lines) -> Row:
 def _proof(proof: Proof) -> Row:
     """Return the section of the result; shares and changes are fractions."""
     return {
-        "cases": [_figures(found) for found in proof.cases],
-        "tests": {n: [_figures(f) for f in found] for n, found in proof.tests.items()},
+        "cases": [_figures(case) for case in proof.cases],
+        "tests": {n: [_figures(case) for case in cases] for n, cases in proof.tests.items()},
         "goals": [asdict(goal) for goal in proof.goals],
         "false_alarms": [_trial(trial) for trial in proof.false_alarms],
         "missed": [_trial(trial) for trial in proof.missed],
@@ -299,23 +299,23 @@ def _proof(proof: Proof) -> Row:
     }
 
 
-def _figures(found: Figures) -> Row:
+def _figures(figures: Figures) -> Row:
     return {
-        "injected": found.injected,
-        "threshold": found.threshold,
-        "expected": expectation(found.injected, found.threshold).value,
-        "n": found.n,
-        "slower": found.slower.hits,
-        "slower_low": found.slower.low,
-        "slower_high": found.slower.high,
-        "faster": found.faster,
-        "inconclusive": found.inconclusive,
-        "covered": found.covered.hits,
-        "covered_low": found.covered.low,
-        "covered_high": found.covered.high,
-        "mean_change": found.mean_change,
-        "sd_change": found.sd_change,
-        "mean_seconds": found.mean_seconds,
+        "injected": figures.injected,
+        "threshold": figures.threshold,
+        "expected": expectation(figures.injected, figures.threshold).value,
+        "n": figures.n,
+        "slower": figures.slower.hits,
+        "slower_low": figures.slower.low,
+        "slower_high": figures.slower.high,
+        "faster": figures.faster,
+        "inconclusive": figures.inconclusive,
+        "covered": figures.covered.hits,
+        "covered_low": figures.covered.low,
+        "covered_high": figures.covered.high,
+        "mean_change": figures.mean_change,
+        "sd_change": figures.sd_change,
+        "mean_seconds": figures.mean_seconds,
     }
 
 
