@@ -48,7 +48,7 @@ def silence(config: pytest.Config, *, tests_run: bool) -> None:
 
 
 def uses_benchmark(item: pytest.Item) -> bool:
-    """Tell whether a test uses it, itself or through a fixture such as `benchmark_weave`."""
+    """Return whether a test uses it, itself or through a fixture such as `benchmark_weave`."""
     return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and _is_provided(item.config)
 
 

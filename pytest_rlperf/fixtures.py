@@ -208,7 +208,7 @@ def rlperf_size(request: pytest.FixtureRequest) -> float:
 
 
 def asks_for_sizes(metafunc: pytest.Metafunc) -> bool:
-    """Tell whether a test asks for sizes by its argument or its marker; both belong together."""
+    """Return whether a test asks for sizes by its argument or its marker; both belong together."""
     from pytest_rlperf.markers import MARKER, MPI_MARKER
 
     markers = metafunc.definition.iter_markers()

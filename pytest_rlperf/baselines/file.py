@@ -284,7 +284,7 @@ def _wrong_numbers(numbers: Mapping[str, object], where: str) -> Iterator[str]:
 
 
 def _are_weights(weights: Mapping[str, Any]) -> bool:
-    """Tell whether these are shares that sum to one, but for what rounding did."""
+    """Return whether these are shares that sum to one, but for what rounding did."""
     shares = list(weights.values())
     return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3
 

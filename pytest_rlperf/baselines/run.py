@@ -187,7 +187,7 @@ def _session(test: TestResult, run: RunResult) -> Session:
 
 
 def _waits(test: TestResult) -> bool:
-    """Tell whether a test waits. One that computes all the time must not be measured by the clock
+    """Return whether a test waits. One that computes all the time must not be measured by the clock
     on the wall: the speed of a shared machine changes by tens of percent from hour to hour.
     """
     cpu = sum(sum(block.head.cpu_ns) for block in test.blocks)
@@ -196,7 +196,7 @@ def _waits(test: TestResult) -> bool:
 
 
 def _adds_to(old: Stored, test: TestResult, new: Session) -> bool:
-    """Tell whether it is a further session of one clean commit and benchmark under like facts."""
+    """Return whether it is a further session of one clean commit and benchmark under like facts."""
     if new.dirty or new.commit is None or old.source_hash != test.source_hash:
         return False
     return all(

@@ -8,16 +8,13 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time, parse_fraction
 from pytest_rlperf.model.result import ExitCode
-from pytest_rlperf.report.result_file import read_result
+from pytest_rlperf.report.result_file import ResultContent, read_result
 from pytest_rlperf.report.text import aligned
 from pytest_rlperf.trees.git import SHORT
 
-Result = Mapping[str, Any]
-"""As `read_result` returns it, or a part of it."""
 Key = tuple[str, str, str | None]
 """Node id, metric and unit; None: it is a bare number."""
 
@@ -64,7 +61,7 @@ class SideBySide:
         return [d for d in self.differences if d.change is not None and d.change > allowed]
 
 
-def side_by_side(a: Result, b: Result) -> SideBySide:
+def side_by_side(a: ResultContent, b: ResultContent) -> SideBySide:
     tests_a, tests_b = ({test["nodeid"]: test for test in run["tests"]} for run in (a, b))
     metrics_a, metrics_b = _metrics(tests_a), _metrics(tests_b)
     both = [key for key in metrics_a if key in metrics_b]
@@ -79,7 +76,7 @@ def side_by_side(a: Result, b: Result) -> SideBySide:
     )
 
 
-def _metrics(tests: Mapping[str, Result]) -> dict[Key, Result]:
+def _metrics(tests: Mapping[str, ResultContent]) -> dict[Key, ResultContent]:
     return {
         (nodeid, metric["name"], metric["unit"]): metric
         for nodeid, test in tests.items()
@@ -97,7 +94,7 @@ def _missing(here: Iterable[Key], there: Container[Key], tests: Container[str]) 
     return tuple(dict.fromkeys(names))
 
 
-def _difference(key: Key, a: Result, b: Result) -> Difference:
+def _difference(key: Key, a: ResultContent, b: ResultContent) -> Difference:
     nodeid, metric, unit = key
     return Difference(
         nodeid=nodeid,
@@ -122,12 +119,12 @@ def _worst_first(difference: Difference) -> tuple[bool, float]:
     return change is None, -(change or 0.0)
 
 
-def _is_edited(a: Result, b: Result) -> bool:
+def _is_edited(a: ResultContent, b: ResultContent) -> bool:
     hashes = a.get("source_hash"), b.get("source_hash")
     return all(hashes) and hashes[0] != hashes[1]
 
 
-def _flat(fingerprint: Result) -> dict[str, str]:
+def _flat(fingerprint: ResultContent) -> dict[str, str]:
     flat: dict[str, str] = {}
     for name, value in fingerprint.items():
         if isinstance(value, Mapping):
@@ -151,7 +148,7 @@ NO_VERDICT = (
 )
 
 
-def render_run(name: str, path: str, result: Result) -> str:
+def render_run(name: str, path: str, result: ResultContent) -> str:
     """Say which result stands under A or B."""
     parts = [path, str(result["created"])]
     if commit := result.get("commit"):

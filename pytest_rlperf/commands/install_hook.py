@@ -49,7 +49,7 @@ class Hook:
 
     @property
     def is_somebodys(self) -> bool:
-        """Tell whether there is one that this command did not write."""
+        """Return whether there is one that this command did not write."""
         if self.path.is_symlink() or self.path.is_dir():
             return True  # what it leads to may be shared
         return self.path.exists() and MARK not in self.path.read_bytes().decode("utf-8", "replace")

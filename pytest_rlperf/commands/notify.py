@@ -9,13 +9,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_seconds
 from pytest_rlperf.report.github import run_address
-from pytest_rlperf.report.result_file import read_result
+from pytest_rlperf.report.result_file import ResultContent, read_result
 from pytest_rlperf.web import Patience, Request, Unanswered, checked_url, send
 
 SHOWN = 10
@@ -24,9 +24,6 @@ SHORT = 10
 NAME_LETTERS = 300
 """A parameter of a test may hold a novel."""
 
-Result = Mapping[str, Any]
-"""As `read_result` returns it, or a part of it."""
-
 
 class Regression(NamedTuple):
     nodeid: str
@@ -34,7 +31,7 @@ class Regression(NamedTuple):
     change: float | None
 
 
-def regressions(result: Result) -> list[Regression]:
+def regressions(result: ResultContent) -> list[Regression]:
     """List them, worst first; time and throughput of a test are one verdict, told once."""
     regressed = [
         Regression(test["nodeid"], metric["name"], metric["change"])
@@ -45,7 +42,7 @@ def regressions(result: Result) -> list[Regression]:
     return sorted(regressed, key=lambda regression: -(regression.change or 0.0))
 
 
-def render_chat(result: Result, link: str | None) -> str:
+def render_chat(result: ResultContent, link: str | None) -> str:
     """Write the run in Slack's own markup; `link` leads to it."""
     regressed = regressions(result)
     lines = [f"*Performance: {_headline(result, regressed)}*", _compared(result)]
@@ -57,12 +54,12 @@ def render_chat(result: Result, link: str | None) -> str:
     return "\n".join(line for line in lines if line)
 
 
-def _headline(result: Result, regressed: list[Regression]) -> str:
+def _headline(result: ResultContent, regressed: list[Regression]) -> str:
     tests = len({regression.nodeid for regression in regressed})
     return f"{tests} of {len(result['tests'])} tests regressed" if tests else "nothing regressed"
 
 
-def _compared(result: Result) -> str:
+def _compared(result: ResultContent) -> str:
     parts = []
     if commit := result.get("commit"):
         parts.append(_code(str(commit)[:SHORT]))

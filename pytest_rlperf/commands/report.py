@@ -2,14 +2,13 @@
 
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.commands.history import add_place, place_of
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.publishing import write_report
 from pytest_rlperf.history.branch import NAME, history_of, history_on
 from pytest_rlperf.history.records import History
-from pytest_rlperf.report.result_file import read_run
+from pytest_rlperf.report.result_file import ResultContent, read_run
 
 FOLDER = Path("rlperf-report")
 
@@ -36,7 +35,7 @@ def run(arguments: Namespace) -> int:
     return 0
 
 
-def _history(arguments: Namespace, content: dict[str, Any]) -> History | None:
+def _history(arguments: Namespace, content: ResultContent) -> History | None:
     """Read the history; one that was asked for has to be there."""
     if arguments.branch is arguments.file is arguments.remote is None:
         return history_on(Path.cwd(), NAME, content)

@@ -20,8 +20,8 @@ from pytest_rlperf.stats.verdicts import Ended
 SHORT_SLICE_NS = 100_000
 """Beginning and ending a slice, with caches that the other side has filled, took up to 6 µs."""
 
-
 ByBlock = dict[int, float]
+"""A number for each block, by the block's index."""
 
 
 @dataclass(slots=True)
@@ -32,22 +32,22 @@ class Family:
     decision: Decision | None = None
 
     @property
-    def told_with(self) -> Track:
-        """The largest."""
+    def reported_with(self) -> Track:
+        """Return the track of the largest size, in whose result the exponent stands."""
         return self.tracks[-1]
 
     def judge(self, partner: Partner, gates: int, exhausted: bool) -> bool:
-        """Whether more blocks are wanted: each of them needs all sizes."""
+        """Decide by the blocks so far; return whether more are wanted, each of all sizes."""
         if self._trouble(partner) is not None:
             return False
-        typical = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.typical))
-        totals = self._slopes(lambda track: _ratios(track, lambda ratios: ratios.total))
-        apart = [LogRatios(typical[index], totals[index]) for index in typical]
-        self.decision = decide(apart, self._gate(partner, gates), exhausted)
+        typical = self._slopes(lambda track: _ratios(track, lambda r: r.typical))
+        totals = self._slopes(lambda track: _ratios(track, lambda r: r.total))
+        ratios = [LogRatios(typical[index], totals[index]) for index in typical]
+        self.decision = decide(ratios, self._gate(partner, gates), exhausted)
         return self.decision.outcome is None
 
     def metric(self, partner: Partner, interrupted: bool) -> Metric:
-        time = self.told_with.decision
+        time = self.reported_with.decision
         head, base = (self._times(side) for side in (_head_times, _base_times))
         return exponent_metric(
             GrowthCurve(tuple(self._sizes), head, base),
@@ -60,12 +60,13 @@ class Family:
 
     def _times(self, side: Callable[[Track], ByBlock]) -> tuple[float, ...]:
         """Return the time of a call at each size; nothing where one was not measured."""
-        times = [list(side(track).values()) for track in self.tracks]
-        return tuple(math.exp(statistics.median(each)) for each in times) if all(times) else ()
+        sizes = [list(side(track).values()) for track in self.tracks]
+        return tuple(math.exp(statistics.median(times)) for times in sizes) if all(sizes) else ()
 
     def _scouted_base(self) -> float | None:
-        """Where calls of the base are so short beside head's that a slice holds few of them, and
-        its time is mostly that of beginning and ending it, the scouts tell more.
+        """Return the base's exponent by its scouts, where those tell more than its slices: where
+        its calls are so short beside head's that a slice holds few of them, and its time is mostly
+        that of beginning and ending it.
         """
         sides = [block.base for track in self.tracks for block in track.blocks]
         shortest = min((min(side.own_ns) for side in sides if side is not None), default=0)
@@ -86,7 +87,7 @@ class Family:
         return DifferenceGate(ALLOWED, gates, slope_blur(self._sizes, blurs))
 
     def _trouble(self, partner: Partner) -> Ended | None:
-        """Why there is nothing to compare."""
+        """Return why there is nothing to compare, if so."""
         for track in self.tracks:
             if cause := _trouble(track, partner):
                 return Ended(cause.outcome, f"size {_size(track):g}: {cause.reason}")
@@ -94,12 +95,12 @@ class Family:
 
 
 def families(tracks: Iterable[Track]) -> list[Family]:
-    """Of all tests with a size; one that was selected alone tells nothing."""
-    found: dict[str, list[Track]] = {}
+    """Return the families of all tests with a size; one that was selected alone tells nothing."""
+    groups: dict[str, list[Track]] = {}
     for track in tracks:
         if track.benchmark.input_size is not None:
-            found.setdefault(track.benchmark.family, []).append(track)
-    return [Family(sorted(each, key=_size)) for each in found.values() if len(each) > 1]
+            groups.setdefault(track.benchmark.family, []).append(track)
+    return [Family(sorted(sizes, key=_size)) for sizes in groups.values() if len(sizes) > 1]
 
 
 def _size(track: Track) -> float:
@@ -141,15 +142,16 @@ class Start:
 
     @property
     def tracks(self) -> Sequence[Track]:
-        """Whose blocks it needs."""
+        """Return the tracks whose blocks it needs."""
         return (self.track,)
 
     @property
-    def told_with(self) -> Track:
+    def reported_with(self) -> Track:
+        """Return the track in whose result the metric stands."""
         return self.track
 
     def judge(self, partner: Partner, gates: int, exhausted: bool) -> bool:
-        """Whether more blocks are wanted."""
+        """Decide by the blocks so far; return whether more are wanted."""
         comparison = partner.comparison(self._key)
         if comparison is None or self._trouble(partner) is not None:
             return False
@@ -183,7 +185,7 @@ class Start:
         return start_gate(gate_of(partner, self._key, spec, gates, ratios), spec)
 
     def _trouble(self, partner: Partner) -> Ended | None:
-        """Why there is nothing to compare."""
+        """Return why there is nothing to compare, if so."""
         track = self.track
         comparable = partner.comparison(self._key) is not None
         if track.failure is not None or track.skipped is not None or comparable:

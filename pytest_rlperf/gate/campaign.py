@@ -41,9 +41,9 @@ class Campaign:
         gates: int = 0,
         closed: Callable[[Sequence[TestResult]], None] = lambda tests: None,
     ) -> None:
-        """`gates`: verdicts of the whole build, where it gives others than these too. `closed` is
-        told of tests as soon as they have left the campaign, but not of those that were still open
-        when it was interrupted.
+        """Prepare a campaign. `gates`: verdicts of the whole build, where it gives others than
+        these too. `closed` is called with tests as soon as they have left the campaign, but not
+        with those that were still open when it was interrupted.
         """
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self._blocks = blocks
@@ -55,32 +55,32 @@ class Campaign:
         self._closed = closed
         tracks = self.tracks.values()
         self._beside: list[Family | Start] = [*families(tracks), *starts(tracks)]
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._interrupted = False
 
     def run(self) -> None:
-        """Fills the tracks; what was measured stays there whatever ends the run."""
+        """Fill the tracks; what was measured stays there whatever ends the run."""
         self._interrupted = True
         try:
             self._scout()
-            self._tell_closed()
+            self._report_closed()
             index = 1
             while (orders := self._orders()) and self._budget.left_s() > 0:
                 self._run_block(index, orders)
-                self._tell_closed()
+                self._report_closed()
                 index += 1
             self._interrupted = False
         finally:
             self._blocks.close()
             self._close()
-        self._tell_closed()
+        self._report_closed()
 
     def results(self) -> list[TestResult]:
         return [self._result(track) for track in self.tracks.values()]
 
-    def _tell_closed(self) -> None:
-        new = [t for n, t in self.tracks.items() if not t.open and n not in self._told]
-        self._told.update(track.benchmark.nodeid for track in new)
+    def _report_closed(self) -> None:
+        new = [t for n, t in self.tracks.items() if not t.open and n not in self._reported]
+        self._reported.update(track.benchmark.nodeid for track in new)
         if new:
             self._closed([self._result(track) for track in new])
 
@@ -119,18 +119,19 @@ class Campaign:
         return b.order(deadline_s, plan)
 
     def _orders(self) -> list[Order]:
-        """The open ones, but none that does not fit into what is left, and none that has had more
-        than its share of time: one slow test would leave all others without the blocks they need.
+        """Return the orders of the next block: those of open tests, but of none that does not fit
+        into what is left, and none that has had more than its share of time: one slow test would
+        leave all others without the blocks they need.
         """
         left_s = self._budget.left_s()
-        orders = [t for t in self._open_orders() if self.tracks[t.nodeid].block_s <= left_s]
+        orders = [o for o in self._open_orders() if self.tracks[o.nodeid].block_s <= left_s]
         spent_s = {order.nodeid: self.tracks[order.nodeid].spent_s for order in orders}
         share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(orders))
-        return self._lengthened([t for t in orders if spent_s[t.nodeid] <= share_s])
+        return self._lengthened([o for o in orders if spent_s[o.nodeid] <= share_s])
 
     def _lengthened(self, orders: Sequence[Order]) -> list[Order]:
-        """A few short tests are done before the next block's workers are up: more pairs, which
-        make the block more precise, cost no time then.
+        """Return the orders with more pairs where those cost no time: a few short tests are done
+        before the next block's workers are up, and more pairs make the block more precise.
         """
         tracks = [self.tracks[order.nodeid] for order in orders]
         planned_s = sum(block_seconds(t.plan, t.seen) for t in tracks if t.plan and t.seen)
@@ -149,7 +150,7 @@ class Campaign:
         track.scouted_ns = tuple(scout.seen.call_ns for scout in scouts)
         track.seen, track.scouted_s, track.steps = seen, played.seconds, scouts[0].steps
         plan = choose_plan(seen, track.benchmark.spec, self._cores)
-        track.plan = self._partner.plan(plan, seen, _partners_report(played))
+        track.plan = self._partner.plan(plan, seen, _partner_report(played))
         track.first_call_ns = scouts[0].seen.first_ns
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
@@ -158,20 +159,21 @@ class Campaign:
         track.spent_s += played.seconds
         if not track.both_ran(played.runs):
             return
-        head, partners = played.runs[0].report, _partners_report(played)
+        head, partner = played.runs[0].report, _partner_report(played)
         assert isinstance(head, Measurement)
-        if not self._check_work(track, head.block.work, partners):
+        if not self._check_work(track, head.block.work, partner):
             return
-        block = self._partner.block(head.block, partners)
+        block = self._partner.block(head.block, partner)
         block = replace(block, core=played.core, steal=played.steal, index=index)
         track.blocks.append(block)
         if comparison := self._comparison(track):
             track.block_ratios.append(comparison.block_ratios(block))
 
-    def _check_work(self, track: Track, done: Mapping[str, float], partners: Report | None) -> bool:
-        wanted = self._partner.work(track.benchmark.nodeid, partners)
+    def _check_work(self, track: Track, done: Mapping[str, float], partner: Report | None) -> bool:
+        """Note work that is not the partner's; return whether the test goes on."""
+        wanted = self._partner.work(track.benchmark.nodeid, partner)
         if wanted is not None and done != wanted:
-            track.other_work = Ended.of_work(done, wanted)
+            track.other_work = Ended.different_work(done, wanted)
         return track.open
 
     # -- judging ----------------------------------------------------------------------------
@@ -185,14 +187,14 @@ class Campaign:
             track.ended = self._partner.enough(nodeid, number, exhausted)
 
     def _judge_extras(self, exhausted: bool) -> None:
-        """What is judged beside time keeps its tests open as long as it wants more blocks."""
+        """Judge what stands beside time; it keeps its tests open while it wants more blocks."""
         wanting = [e for e in self._beside if e.judge(self._partner, self._gates, exhausted)]
         held = {track.benchmark.nodeid for extra in wanting for track in extra.tracks}
         for nodeid, track in self.tracks.items():
             track.held = nodeid in held
 
     def _extras(self, track: Track) -> tuple[Metric, ...]:
-        own = [extra for extra in self._beside if extra.told_with is track]
+        own = [extra for extra in self._beside if extra.reported_with is track]
         return tuple(extra.metric(self._partner, self._interrupted) for extra in own)
 
     def _comparison(self, track: Track) -> Comparison | None:
@@ -206,7 +208,7 @@ class Campaign:
         return gate_of(self._partner, b.nodeid, b.spec, self._gates, track.block_ratios)
 
     def _close(self) -> None:
-        """Time is up or all are decided: give every open test the best word there is."""
+        """Judge every open test by the blocks there are, since no more will come."""
         for track in self.tracks.values():
             if track.open:
                 self._judge(track, exhausted=True)
@@ -275,5 +277,5 @@ class Campaign:
         )
 
 
-def _partners_report(played: Played) -> Report | None:
+def _partner_report(played: Played) -> Report | None:
     return played.runs[1].report if len(played.runs) > 1 else None

@@ -38,7 +38,7 @@ from pytest_rlperf.trees.git import working_state
 
 
 class MeasuringSession:
-    """A plugin object; what is measured and what is said of it is up to those that derive."""
+    """A plugin object; those that derive from it say what is measured and what is reported."""
 
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         _refuse_windows()
@@ -57,7 +57,7 @@ class MeasuringSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection(self) -> None:
         """Build the working tree before test modules are collected, which import what is built."""
-        if self._settings.build is None or not self._of_working_tree:
+        if self._settings.build is None or not self._measures_working_tree:
             return
         try:
             cache = cache_folder(os.environ)
@@ -66,8 +66,8 @@ class MeasuringSession:
             raise pytest.UsageError(f"rlperf: {error}") from None
 
     @property
-    def _of_working_tree(self) -> bool:
-        """Whether it is the working tree that is measured."""
+    def _measures_working_tree(self) -> bool:
+        """Return whether head is the working tree, and no other revision."""
         return True
 
     @pytest.hookimpl(trylast=True)

@@ -24,7 +24,7 @@ THRESHOLD_STORED = 0.10
 SOLO_BLOCKS = 5
 """Without a partner there is no verdict to reach: enough blocks to show value and spread."""
 SAVE_BLOCKS = 24
-"""Of a saved session: eight in each state of the machine (see `worker.disturbance`)."""
+"""The blocks of a saved session: eight in each state of the machine (see `worker.disturbance`)."""
 
 
 class Comparison(Protocol):
@@ -32,16 +32,20 @@ class Comparison(Protocol):
 
     @property
     def label(self) -> str | None:
-        """A remark that a reader of the comparison needs, if there is one."""
+        """Return what a reader has to know about the comparison; None: nothing."""
         ...
 
-    def block_ratios(self, block: Block) -> BlockRatios: ...
+    def block_ratios(self, block: Block) -> BlockRatios:
+        """Return head's time over each partner's in one block."""
+        ...
 
     def ratios(self, blocks: Sequence[BlockRatios]) -> list[LogRatios]:
         """Return head's time over the partner's in all blocks so far."""
         ...
 
-    def gate(self, allowed: float, tests: int, blocks: Sequence[BlockRatios]) -> Gate: ...
+    def gate(self, allowed: float, tests: int, blocks: Sequence[BlockRatios]) -> Gate:
+        """Return the gate of one of so many tests, which is wider where the partner is blurred."""
+        ...
 
     def unit(self, blocks: Sequence[BlockRatios]) -> Mapping[str, float]:
         """Return the weights of the reference kernels that it is judged in, if it is."""
@@ -53,14 +57,16 @@ class Partner(Protocol):
 
     @property
     def least_blocks(self) -> int:
-        """How many blocks are wanted of every test, decided or not."""
+        """Return how many blocks are wanted of every test, decided or not."""
         ...
 
     def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
         """Return the plan of a test, given what the scouts saw."""
         ...
 
-    def block(self, head: SideBlock, report: Report | None) -> Block: ...
+    def block(self, head: SideBlock, report: Report | None) -> Block:
+        """Return what both sides measured as one block."""
+        ...
 
     def work(self, nodeid: str, report: Report | None) -> Mapping[str, float] | None:
         """Return the counts that head's must equal; None: there are none."""

@@ -8,7 +8,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -25,7 +24,7 @@ from pytest_rlperf.report.kpis import render_kpi_alerts
 from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.page.document import render_page
 from pytest_rlperf.report.page.parts import load_flames
-from pytest_rlperf.report.result_file import run_as_dict, write_json
+from pytest_rlperf.report.result_file import ResultContent, run_as_dict, write_json
 from pytest_rlperf.report.terminal import render_failure
 
 
@@ -85,7 +84,7 @@ def _place(item: pytest.Item) -> Place:
 def write_report(
     folder: Path,
     run: RunResult,
-    content: dict[str, Any],
+    content: ResultContent,
     notices: Sequence[str],
     history: History | None = None,
 ) -> None:

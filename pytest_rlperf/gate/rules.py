@@ -67,7 +67,7 @@ def accepted_verdict(verdict: Verdict, entry: Exemption | None, today: datetime.
 
 
 def _exceeds(verdict: Verdict, allowed: float | None) -> bool:
-    """Tell whether the change is beyond doubt larger: the whole interval lies above."""
+    """Return whether the change is beyond doubt larger: the whole interval lies above."""
     if allowed is None or verdict.interval is None:
         return False
     return verdict.interval.low > allowed

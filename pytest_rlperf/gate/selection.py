@@ -31,14 +31,16 @@ NARROWING = (
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """Tell whether a test uses a fixture that measures, or is marked: then it fails without one."""
+    """Return whether a test uses a fixture that measures, or is marked: then it fails without
+    one.
+    """
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """Tell whether a test is timed: one of memory alone is not, in ranks or outside of them."""
+    """Return whether a test is timed: one of memory alone is not, in ranks or outside of them."""
     return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
 
 

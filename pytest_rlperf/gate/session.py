@@ -4,6 +4,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -44,7 +45,8 @@ class GateSession(MeasuringSession):
     def __init__(self, config: pytest.Config, settings: Settings) -> None:
         super().__init__(config, settings)
         self._revisions = Revisions(
-            *(None if ref is None else resolve(config.rootpath, ref) for ref in _refs(settings))
+            head=_resolved(config.rootpath, settings.head),
+            base=_resolved(config.rootpath, settings.against),
         )
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
         self._untouched = False  # whether there are tests, and the change reaches none of them
@@ -54,7 +56,7 @@ class GateSession(MeasuringSession):
         return self._revisions.base
 
     @property
-    def _of_working_tree(self) -> bool:
+    def _measures_working_tree(self) -> bool:
         return self._revisions.head is None
 
     @property
@@ -63,7 +65,9 @@ class GateSession(MeasuringSession):
 
     @property
     def _strict(self) -> bool:
-        """A save shall give the next run something to compare with, whatever this one had."""
+        """Return whether a missing verdict fails the run. It does not where the run is saved: the
+        next one shall have something to compare with, whatever this one had.
+        """
         return self._settings.strict and self._settings.save is None
 
     # -- running ------------------------------------------------------------------------------
@@ -72,10 +76,10 @@ class GateSession(MeasuringSession):
         if self._revision is None or not self._settings.reached:
             return super()._narrowed(items)
         head = None if self._revisions.head is None else self._revisions.head.sha
-        found = reached_tests(items, self._config.rootpath, self._revision.sha, head)
-        self._notices += () if found.notice is None else (found.notice,)
-        self._untouched = bool(items) and not found.nodeids
-        return found.nodeids
+        reached = reached_tests(items, self._config.rootpath, self._revision.sha, head)
+        self._notices += () if reached.notice is None else (reached.notice,)
+        self._untouched = bool(items) and not reached.nodeids
+        return reached.nodeids
 
     def _measure(self, session: pytest.Session) -> None:
         collected = not session.testsfailed
@@ -126,6 +130,7 @@ class GateSession(MeasuringSession):
     def _explain(
         self, tracks: Sequence[Track], partner: Partner, stage: Stage, line: ProgressLine
     ) -> None:
+        """Profile the tests that need it, or say which revision to compare with to have it done."""
         wish = self._settings.profile
         if isinstance(partner, Kernels):
             point_to_revision(tracks, partner, wish)
@@ -153,15 +158,16 @@ class GateSession(MeasuringSession):
         )
 
     def _judged(self, run: RunResult) -> RunResult:
-        """Return the run with whom it was compared, and with what the project rules."""
+        """Return the run with what it was compared with, and judged by the project's rules."""
         if self._revisions.head is not None:
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
         run = replace(run, tests=without_oversubscribed(run.tests))
         if self._store is None:
             base = None if self._revision is None else self._revision.sha
-            return self._rules.applied(replace(run, against=self._against, base_commit=base))
-        told = replace(run, against=self._store.label, vanished=self._store.vanished)
-        return self._rules.applied(told)
+            run = replace(run, against=self._against, base_commit=base)
+        else:
+            run = replace(run, against=self._store.label, vanished=self._store.vanished)
+        return self._rules.applied(run)
 
     # -- reporting ----------------------------------------------------------------------------
 
@@ -210,7 +216,7 @@ class GateSession(MeasuringSession):
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
 
     def _exit_code(self, status: int) -> int:
-        """pytest's own, but for a comparison that was asked for and did not take place."""
+        """Return pytest's own code, unless a comparison was asked for and did not take place."""
         if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._untouched:
             return pytest.ExitCode.OK
         asked = self._revision is not None or self._strict
@@ -223,12 +229,14 @@ class GateSession(MeasuringSession):
         return status
 
 
-def _refs(settings: Settings) -> tuple[str | None, str | None]:
-    return settings.head, settings.against
+def _resolved(root: Path, ref: str | None) -> Revision | None:
+    return None if ref is None else resolve(root, ref)
 
 
 def _compared(run: RunResult) -> bool:
-    """Measured on both sides, that is: an inconclusive test without a block compared nothing."""
+    """Return whether some test was measured on both sides: an inconclusive one without a block
+    compared nothing.
+    """
     return any(
         verdict.outcome in COMPARED and verdict.interval
         for test in run.tests
@@ -237,7 +245,7 @@ def _compared(run: RunResult) -> bool:
 
 
 def _gates(benchmarks: Sequence[Benchmark]) -> int:
-    """Verdicts that share the build's false-alarm budget."""
+    """Return the number of verdicts that share the build's false-alarm budget."""
     timed = [b for b in benchmarks if b.timed]
     own = len(timed) + sum(b.memory * len(JUDGED) for b in benchmarks)
     starts = sum(len(b.spec.starts) for b in timed)
@@ -246,6 +254,7 @@ def _gates(benchmarks: Sequence[Benchmark]) -> int:
 
 
 def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
+    """Return the part of the budget that timing may take."""
     if not any(b.memory for b in benchmarks):
         return budget
     return budget.part((1 - MEMORY_SHARE) * budget.seconds)
@@ -258,7 +267,7 @@ def _attached(
     interrupted: bool,
 ) -> list[TestResult]:
     """Return the tests in their order, with what is known of time and memory."""
-    found = {test.nodeid: test for test in timed}
+    results = {test.nodeid: test for test in timed}
     for nodeid in memory.tracks:
-        found[nodeid] = memory.attached(nodeid, found.get(nodeid), interrupted)
-    return [found[b.nodeid] for b in benchmarks if b.nodeid in found]
+        results[nodeid] = memory.attached(nodeid, results.get(nodeid), interrupted)
+    return [results[b.nodeid] for b in benchmarks if b.nodeid in results]

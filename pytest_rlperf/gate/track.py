@@ -113,7 +113,7 @@ class Track:
         base = runs[1] if len(runs) > 1 else None
         wrong = [run for run in runs if run.state is State.WRONG_COPY]
         if base is not None and base.state is not State.RAN:
-            self.ended = Ended.of_base(base.state, _without_last_words(base))
+            self.ended = Ended.base_did_not_run(base.state, _without_last_words(base))
         if wrong:
             self.failure = Failure(wrong[0].text)
         elif head.state is State.SKIPPED:

@@ -154,7 +154,7 @@ def staged(
             seed=random.SystemRandom().randrange(2**32),
             token=secrets.token_hex(8),
             launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
-            shaken=isinstance(partner, Kernels) and partner.saving,
+            disturbed=isinstance(partner, Kernels) and partner.saving,
         )
         yield stage, () if base is None else base.notices
 

@@ -5,16 +5,16 @@ what the history says of the tests of its run.
 """
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.files import ASIDE, joined, split_lines
 from pytest_rlperf.history.file import Kept, Past, entries_of, line_of, read_history
 from pytest_rlperf.history.records import DATA_BRANCH, History, PastTest
 from pytest_rlperf.history.trend import flakiest, trends
+from pytest_rlperf.report.result_file import ResultContent
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 from pytest_rlperf.trees.git import SHORT
 
@@ -136,11 +136,8 @@ def _together(parts: Iterable[Past]) -> Past:
 
 FLAKIEST = 5
 
-Result = Mapping[str, Any]
-"""As `--rlperf-json` has it."""
 
-
-def history_on(root: Path, branch: str, result: Result) -> History | None:
+def history_on(root: Path, branch: str, result: ResultContent) -> History | None:
     """Read the branch for a report; None: there is no such branch, or no repository at all."""
     try:
         past = HistoryBranch(root, branch).read()
@@ -149,7 +146,7 @@ def history_on(root: Path, branch: str, result: Result) -> History | None:
     return history_of(past, result)
 
 
-def history_of(past: Past, result: Result) -> History:
+def history_of(past: Past, result: ResultContent) -> History:
     """Say what the past says of the tests of this run."""
     nodeids = {test["nodeid"] for test in result["tests"]}
     tests = [test for test in (*past.tests, *_newest(past.tests, result)) if test.nodeid in nodeids]
@@ -158,7 +155,7 @@ def history_of(past: Past, result: Result) -> History:
         return History(trends(tests), flakiest(tests, FLAKIEST), past.troubles)
 
 
-def _newest(past: Sequence[PastTest], result: Result) -> list[PastTest]:
+def _newest(past: Sequence[PastTest], result: ResultContent) -> list[PastTest]:
     """Take the run as the last point, where it is of the kind and the machine of the history: a
     pull request is no part of it, and another machine would leave all the others out.
     """

@@ -18,7 +18,7 @@ from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import THROUGHPUT, Outcome
-from pytest_rlperf.report.result_file import ANEW
+from pytest_rlperf.report.result_file import ANEW, ResultContent
 
 SCHEMA = 1
 """Of a line. 1: first version."""
@@ -136,11 +136,7 @@ def _is_date(text: str | None) -> bool:
 # -- from a result to what the history keeps of it ----------------------------------------------
 
 
-Result = Mapping[str, Any]
-"""As `report.result_file.read_result` returns it, or a part of it."""
-
-
-def entries_of(result: Result, name: str, committed: str | None) -> list[PastTest]:
+def entries_of(result: ResultContent, name: str, committed: str | None) -> list[PastTest]:
     """One for every test that was measured. `name` is the result's for people, `committed` the
     date of its commit, if it is known.
     """
@@ -159,7 +155,7 @@ def entries_of(result: Result, name: str, committed: str | None) -> list[PastTes
     return entries
 
 
-def _entries(result: Result, committed: str | None) -> list[PastTest]:
+def _entries(result: ResultContent, committed: str | None) -> list[PastTest]:
     common = {
         "commit": result["commit"],
         "created": result["created"],
@@ -172,7 +168,7 @@ def _entries(result: Result, committed: str | None) -> list[PastTest]:
     return [_entry(test, common) for test in result["tests"] if any(_metrics(test))]
 
 
-def _refuse_unfit(result: Result, name: str) -> None:
+def _refuse_unfit(result: ResultContent, name: str) -> None:
     if result["mode"] == "prove":
         raise UsageError(
             f"{name} is a proof of the gate, not a measurement; append what a run with "
@@ -185,7 +181,7 @@ def _refuse_unfit(result: Result, name: str) -> None:
         )
 
 
-def _entry(test: Result, common: Mapping[str, Any]) -> PastTest:
+def _entry(test: ResultContent, common: Mapping[str, Any]) -> PastTest:
     reference = test.get("reference")
     return PastTest(
         nodeid=test["nodeid"],
@@ -199,7 +195,7 @@ def _entry(test: Result, common: Mapping[str, Any]) -> PastTest:
     )
 
 
-def _metrics(test: Result) -> Iterator[PastMetric]:
+def _metrics(test: ResultContent) -> Iterator[PastMetric]:
     for metric in test["metrics"]:
         unjudged = metric["name"] == THROUGHPUT or metric["outcome"] == Outcome.SHOWN
         if metric["value"] is not None and not unjudged:
@@ -217,11 +213,11 @@ def _metrics(test: Result) -> Iterator[PastMetric]:
             )
 
 
-def _drift(drift: Result | None) -> float | None:
-    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
+def _drift(found: ResultContent | None) -> float | None:
+    return found["head"]["change"] if found and found["head"]["matters"] else None
 
 
-def _machine(fingerprint: Result) -> str:
+def _machine(fingerprint: ResultContent) -> str:
     known = {name: fingerprint.get(name, "unknown") for name in ("cpu", "cores", "architecture")}
     return machine_key(known)
 

@@ -34,7 +34,8 @@ SCOUT_REPEATS = 3
 MOST_REPEATS = 30
 LEAST_REPEATS = 2
 CALLS_S = 2.0
-"""For the calls of one process: so many repeats as fit, since a slope is the better for each."""
+"""The time for the calls of one process: it makes as many as fit, since a slope is the better for
+each."""
 MOST_ROUNDS = 2 * LOOKS[-1]
 NAMES = tuple(KINDS)
 UPPER_BOUND = "upper bound: the sum of the peaks of several processes"
@@ -61,9 +62,11 @@ class MemoryTrack:
 
     @property
     def rounds(self) -> int:
+        """Return how many processes of head were measured."""
         return max((len(sizes) for sizes in self.head.values()), default=0)
 
     def wants(self, metric: MetricKind) -> bool:
+        """Return whether more processes are wanted for this metric."""
         decision = self.decisions.get(metric.name)
         if decision is None:  # nothing to compare with: enough processes to show its spread
             return len(self.head.get(metric.name, ())) < LEAST_BLOCKS
@@ -75,17 +78,17 @@ class MemoryTrack:
 
     def passes(self) -> Iterator[Pass]:
         """Yield the passes in which something that can be measured is undecided."""
-        for look, names in PASSES.items():
+        for pass_, names in PASSES.items():
             known = self.head.keys() & names if self.rounds else names
             if any(self.wants(metric) for metric in JUDGED if metric.name in known):
-                yield look
+                yield pass_
 
 
 PASSES = {
     Pass.RESIDENT: frozenset({"peak_rss", "uss", "shared_memory", "growth_rss"}),
     Pass.TRACED: frozenset({"traced_peak", "growth"}),
 }
-"""Which judged metrics come of which pass."""
+"""The judged metrics that each pass measures."""
 
 
 class MemoryCampaign:
@@ -130,6 +133,7 @@ class MemoryCampaign:
                 self._judge(track, exhausted=True)
 
     def _open(self) -> list[MemoryTrack]:
+        """Return the tracks that want another round and whose round fits into the time left."""
         left_s = self._budget.left_s()
         return [t for t in self.tracks.values() if t.open and t.round_s <= left_s]
 
@@ -140,8 +144,8 @@ class MemoryCampaign:
             self._scout(track)
             return
         taken_s = 0.0
-        for look in list(track.passes()):
-            played = self._run(track, number, Probe(look, track.repeats))
+        for pass_ in list(track.passes()):
+            played = self._run(track, number, Probe(pass_, track.repeats))
             taken_s += played.seconds
             if not track.track.both_ran(played.runs):
                 return
@@ -156,7 +160,7 @@ class MemoryCampaign:
             return
         track.round_s, track.curves = 2 * played.seconds, played.curves
         stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
-        track.repeats = stored or repeats_for(max(each.call_s for each in _reports(played)))
+        track.repeats = stored or repeats_for(max(report.call_s for report in _reports(played)))
 
     def _name_lines(self, number: int) -> None:
         """Name the lines at the peak of tests that have grown, where memray is installed."""
@@ -165,7 +169,7 @@ class MemoryCampaign:
             grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
             if grown and is_installed() and self._budget.left_s() > track.round_s:
                 played = self._run(track, number, Probe(Pass.EXACT, track.repeats))
-                # It tells more of a verdict that stands without it.
+                # The verdict stands without it.
                 if all(run.state is State.RAN and run.report for run in played.runs):
                     self._take(track, played)
 
@@ -178,6 +182,7 @@ class MemoryCampaign:
         return self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
 
     def _take(self, track: MemoryTrack, played: MemoryPlayed) -> None:
+        """Note what the processes of both sides report."""
         sides = (track.head, track.base)
         for number, report in enumerate(_reports(played)):
             for name, size in report.values.items():
@@ -197,6 +202,7 @@ class MemoryCampaign:
         return self._limits.changed(track.benchmark.spec.memory or {})
 
     def _sizes(self, track: MemoryTrack) -> Iterator[Sizes]:
+        """Yield what both sides, or head and its level, have of each metric."""
         for metric in METRICS:
             head = tuple(track.head.get(metric.name, ()))
             if not head:
@@ -260,6 +266,7 @@ class MemoryCampaign:
 
 
 def repeats_for(call_s: float) -> int:
+    """Return how many calls a process makes, given what one takes."""
     return max(LEAST_REPEATS, min(MOST_REPEATS, int(CALLS_S / max(call_s, 1e-9))))
 
 
@@ -275,6 +282,7 @@ def _against_stored(
 
 
 def _trouble(track: Track, interrupted: bool) -> Verdict:
+    """Return why nothing is known of the memory of a test."""
     if track.ended is not None:
         return Verdict(track.ended.outcome, track.ended.reason)
     before = "before its memory was measured"

@@ -43,11 +43,10 @@ __tracebackhide__ = True  # pytest: a failing test shows its own lines, not thes
 
 # -- the children of this process, and how much memory each has taken at most ---------------------
 
-
 UNSEEN = "a child too short-lived to be watched"
 
 Peaks = list[tuple[str, int]]
-"""Names and bytes of those that lived at the same time."""
+"""The name and the peak in bytes of each process, of those that lived at the same time."""
 
 
 class Children:
@@ -101,9 +100,9 @@ class Children:
 
 
 def with_unseen(watched: Peaks, largest: int, ended: int, known: int) -> Peaks:
-    """Add a peak between two looks, if there was one: `ended` is the kernel's mark of the largest
-    child that has ended. Above the `largest` that was watched, and above what is `known` to be of
-    others (see `ended_children_peak`), it tells of such a peak.
+    """Return the peaks with one that fell between two looks, if there was one: `ended` is the
+    kernel's mark of the largest child that has ended. Above the `largest` that was watched, and
+    above what is `known` to be of others (see `ended_children_peak`), it tells of such a peak.
     """
     if ended <= max(known, largest):
         return watched
@@ -114,35 +113,36 @@ def with_unseen(watched: Peaks, largest: int, ended: int, known: int) -> Peaks:
 
 
 @dataclass(frozen=True, slots=True)
-class Held:
+class HeldMemory:
     """The memory that this process holds at one moment."""
 
     unique: int
     segments: Segments
 
     @classmethod
-    def now(cls) -> "Held":
+    def now(cls) -> "HeldMemory":
         return cls(unique_bytes(), mapped_segments())
 
-    def new_segments(self, before: "Held") -> Segments:
+    def new_segments(self, before: "HeldMemory") -> Segments:
         return {key: size for key, size in self.segments.items() if key not in before.segments}
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class CallsMemory:
     """The memory that some calls took."""
 
     peak: int
-    children: list[tuple[str, int]]
-    before: Held
-    after: Held
-    series: list[float]
+    children: Peaks
+    before: HeldMemory
+    after: HeldMemory
+    series: list[float]  # resident bytes before each call but the first
     collections: Collections
-    exact: bool
+    exact: bool  # the kernel's mark could be set back
     fastest_s: float  # of the calls: the machine may be busy with others
 
     @property
     def unique(self) -> int:
+        """Return the bytes of this process alone that the calls left behind."""
         return self.after.unique - self.before.unique
 
 
@@ -150,19 +150,20 @@ def resident_pass(call: Callable[[], Any], repeats: int) -> tuple[MemoryReport, 
     """Ask the kernel what the calls take; return that and what the last call returned."""
     no_huge_pages()
     with Children() as children:
-        control, _ = _take(_nothing, repeats, children)
-        taken, result = _take(call, repeats, children)
+        control, _ = _measure(_nothing, repeats, children)
+        taken, result = _measure(call, repeats, children)
     return _report(taken, control, repeats), result
 
 
 def _nothing() -> None: ...
 
 
-def _take(call: Callable[[], Any], repeats: int, children: Children) -> tuple[Taken, Any]:
+def _measure(call: Callable[[], Any], repeats: int, children: Children) -> tuple[CallsMemory, Any]:
+    """Make the calls; return the memory that they took, and what the last one returned."""
     own, series, collections = os.getpid(), [], Collections()
     tidy()
-    before, others = Held.now(), children.begin()
-    tidy()  # of what looking took
+    before, ended_before = HeldMemory.now(), children.begin()
+    tidy()  # free what looking took
     exact = reset_mark(own)
     start = resident_bytes(own)
     result, fastest_s = None, math.inf
@@ -176,12 +177,14 @@ def _take(call: Callable[[], Any], repeats: int, children: Children) -> tuple[Ta
             result = call()
         fastest_s = min(fastest_s, time.perf_counter() - begun)
     peak = max(0, peak_bytes(own) - start)
-    found = children.peaks(others)
-    after = Held.now()
-    return Taken(peak, found, before, after, series, collections, exact, fastest_s), result
+    child_peaks = children.peaks(ended_before)
+    after = HeldMemory.now()
+    taken = CallsMemory(peak, child_peaks, before, after, series, collections, exact, fastest_s)
+    return taken, result
 
 
-def _report(taken: Taken, control: Taken, repeats: int) -> MemoryReport:
+def _report(taken: CallsMemory, control: CallsMemory, repeats: int) -> MemoryReport:
+    """Return the metrics of the calls, less what `control`, which did nothing, took."""
     own = max(0, taken.peak - control.peak)
     processes = [(OWN, own), *taken.children]
     segments = taken.after.new_segments(taken.before)

@@ -270,7 +270,7 @@ AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def has_autogroups(setting: Path = AUTOGROUP) -> bool | None:
-    """Tell whether a core is shared between sessions, not processes; None: it is not known."""
+    """Return whether a core is shared between sessions, not processes; None: it is not known."""
     try:
         return setting.read_text().strip() == "1"
     except OSError:

@@ -122,7 +122,8 @@ class RankReport:
     """The outcome of a test as the rank itself reports it."""
 
     outcome: RankOutcome
-    text: str  # traceback, or the reason of a skip
+    text: str = ""  # traceback, or the reason of a skip
+    when: str = ""  # in which part of the test, for who reads the file
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,10 +148,10 @@ class RankFiles:
     def write_phase(self, phase: str) -> None:
         self._write("phase", phase)
 
-    def write_report(self, report: Mapping[str, object]) -> None:
+    def write_report(self, report: RankReport) -> None:
         """Write the first report of a test, which is the cause; a failing teardown may follow."""
         if not self.path("json").exists():
-            self._write("json", json.dumps(report))
+            self._write("json", json.dumps(asdict(report)))
 
     def write_exit(self, exit_: RankExit) -> None:
         self._write("exit", json.dumps(asdict(exit_)))
@@ -162,7 +163,7 @@ class RankFiles:
 
     def report(self) -> RankReport | None:
         report = self._read("json")
-        return report and RankReport(RankOutcome(report["outcome"]), report["text"])
+        return report and RankReport(RankOutcome(report["outcome"]), report["text"], report["when"])
 
     def exit(self) -> RankExit | None:
         exit_ = self._read("exit")

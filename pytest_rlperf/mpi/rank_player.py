@@ -63,7 +63,7 @@ class RankCalls(Calls):
         self._watched = True
 
     def exchanges(self) -> int:
-        """Return the calls of the communicator in a further call, which all ranks make."""
+        """Make a further call, as all ranks do; return how often it called the communicator."""
         with timed(self._comm) as spent:
             self.once()
         return spent.calls
@@ -73,12 +73,14 @@ class RankCalls(Calls):
         if not self._watched:
             return super().timed(calls, clock)
         with timed(self._comm) as spent:
-            taken = super().timed(calls, clock)
+            timing = super().timed(calls, clock)
         self._exchange_ns.append(spent.cpu_ns)
-        return taken
+        return timing
 
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
-        """Return the measurement with this rank's share; all ranks ask after the last slice."""
+        """Return the measurement with this rank's share. All ranks call this after the last slice:
+        it makes a further one.
+        """
         share = RankShare(self._communication(), own_peak_bytes(), tuple(self._exchange_ns))
         return replace(super().add_facts(measurement, plan), rank=share)
 
@@ -98,19 +100,21 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
     returned.
     """
     first, result = _timed(calls, 1, clock, world)
-    number, taken = 1, first
+    number, elapsed = 1, first
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first.own_ns < LONG_CALL_NS:  # a longer one is its own estimate
-        taken, result = _timed(calls, 1, clock, world)
+        elapsed, result = _timed(calls, 1, clock, world)
         while (
-            taken.own_ns < ENOUGH_NS and number < most and number * calls.setup_ns < ENOUGH_SETUP_NS
+            elapsed.own_ns < ENOUGH_NS
+            and number < most
+            and number * calls.setup_ns < ENOUGH_SETUP_NS
         ):
-            number = min(most, number * (4 if taken.own_ns < ENOUGH_NS // 8 else 2))
-            taken, result = _timed(calls, number, clock, world)
+            number = min(most, number * (4 if elapsed.own_ns < ENOUGH_NS // 8 else 2))
+            elapsed, result = _timed(calls, number, clock, world)
     seen = Scouted(
-        call_ns=taken.own_ns / number,
+        call_ns=elapsed.own_ns / number,
         first_ns=float(first.own_ns),
-        cpu_share=min(1.0, taken.cpu_ns / taken.own_ns),
+        cpu_share=min(1.0, elapsed.cpu_ns / elapsed.own_ns),
         processes=world.Get_size(),
         has_setup=calls.has_setup,
         setup_ns=calls.setup_ns,
@@ -121,10 +125,10 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
 def _timed(calls: Calls, number: int, clock: Clock, world: Any) -> tuple[Elapsed, Any]:
     """Time some calls of all ranks. All get the same answer, or they would go on differently."""
     elapsed, result = calls.timed(number, clock)
-    seen = world.allgather((*elapsed, calls.setup_ns))
-    wall, cpu, delay, setup = (max(values) for values in zip(*seen, strict=True))
+    ranks = world.allgather((*elapsed, calls.setup_ns))
+    wall, cpu, delay, setup = (max(values) for values in zip(*ranks, strict=True))
     calls.setup_ns = setup
-    return Elapsed(wall, cpu, min(delay, *(each[2] for each in seen))), result
+    return Elapsed(wall, cpu, min(delay, *(rank[2] for rank in ranks))), result
 
 
 class RankPlayer(Player):

@@ -8,7 +8,7 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,7 +17,7 @@ import pytest
 from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import core_of_rank, pin
 from pytest_rlperf.mpi.channels import connect
-from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase
+from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase, RankReport
 from pytest_rlperf.mpi.rank_player import RankPlayer
 from pytest_rlperf.trees.imports import install_tree_finder
 from pytest_rlperf.wire import Channel, ChannelClosed, Job, RankOrder
@@ -51,7 +51,7 @@ def play(order: RankOrder, files: RankFiles) -> int:
     stacks = files.path("stacks").open("w", encoding="utf-8")
     faulthandler.enable(stacks)
     if order.socket is None:  # else the controller asks
-        # Of the time, coming up may have taken some.
+        # Coming up may have taken some of the time.
         left_s = max(0.1, order.begun + order.timeout_s - time.time())
         faulthandler.dump_traceback_later(max(left_s - STACKS_S, left_s / 2), file=stacks)
     files.write_phase(RankPhase.INIT)
@@ -59,7 +59,8 @@ def play(order: RankOrder, files: RankFiles) -> int:
 
     here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
     if here.size != order.nprocs:
-        files.write_report(_failed(_wrong_size(here.size, order, MPI.get_vendor()[0])))
+        text = _wrong_size(here.size, order, MPI.get_vendor()[0])
+        files.write_report(RankReport(RankOutcome.FAILED, text))
         return 1
     files.write_phase(RankPhase.COLLECT)
     status = work_as_rank(order, files, here) if order.socket else _run(order, files, here)
@@ -80,10 +81,6 @@ def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
         f"this is one of {size} ranks instead of {order.nprocs}: {order.launcher} does not belong "
         f"to {vendor}, which mpi4py uses; name the launcher that does in rlperf_mpi_launcher."
     )
-
-
-def _failed(text: str, when: str = "") -> dict[str, str]:
-    return {"outcome": RankOutcome.FAILED.value, "when": when, "text": text}
 
 
 class PhaseMarks:
@@ -142,18 +139,20 @@ class RankSession:
         elif report.skipped:
             reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else ""
             text = reason.removeprefix("Skipped: ")
-            self._report({"outcome": RankOutcome.SKIPPED.value, "when": report.when, "text": text})
+            self._report(RankReport(RankOutcome.SKIPPED, text, report.when))
         elif report.when == "teardown":
-            self._report({"outcome": RankOutcome.PASSED.value, "when": "", "text": ""})
+            self._report(RankReport(RankOutcome.PASSED))
 
-    def _report(self, report: Mapping[str, object]) -> None:
-        """Whoever reads it may end this process, and what the test printed would be lost."""
+    def _report(self, report: RankReport) -> None:
+        """Write the report, after what the test printed: whoever reads it may end this process, and
+        that would be lost.
+        """
         sys.stdout.flush()
         sys.stderr.flush()
         self._files.write_report(report)
 
     def _fail(self, text: str, when: str) -> None:
-        self._report(_failed(text, when))
+        self._report(RankReport(RankOutcome.FAILED, text, when))
         self._wait_for_the_others()
         self._here.world.Abort(1)
         os._exit(1)  # MPICH may return from it, and the test must not go on
@@ -161,12 +160,12 @@ class RankSession:
     def _wait_for_the_others(self) -> None:
         others = [RankFiles(self._order.folder, rank) for rank in range(self._order.nprocs)]
         until = time.monotonic() + LAST_WORDS_S
-        while time.monotonic() < until and any(each.report() is None for each in others):
+        while time.monotonic() < until and any(files.report() is None for files in others):
             time.sleep(0.02)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self) -> tuple[str, str, str]:
-        """No letters: the output is the test's own."""
+        """Show no letters: the output is the test's own."""
         return "", "", ""
 
 

@@ -12,7 +12,7 @@ from pytest_rlperf.report.text import aligned
 
 
 def render_job(job: JobEnd, repeat: str) -> str:
-    """What went wrong in one line, then rank × phase × outcome × signal, then the evidence."""
+    """Return what went wrong in one line, then a table of the ranks, then the evidence."""
     parts = [_headline(job), "\n".join(_table(job.ranks))]
     parts += _grouped(job.ranks, lambda rank: rank.text)
     parts += _grouped(job.ranks, lambda rank: rank.stacks)
@@ -48,7 +48,7 @@ def _row(rank: RankEnd) -> list[str]:
 
 
 def _grouped(ranks: Sequence[RankEnd], text_of: Callable[[RankEnd], str]) -> Iterator[str]:
-    """Equal texts once, with all ranks that gave them."""
+    """Yield equal texts once, with all ranks that gave them."""
     groups: dict[str, list[RankEnd]] = {}
     for rank in ranks:
         if text := text_of(rank):
@@ -89,14 +89,14 @@ def rank_summary(test: TestResult) -> RankSummary | None:
         time_min_ns=min(times),
         time_median_ns=statistics.median(times),
         time_max_ns=max(times),
-        imbalance=statistics.median(each.imbalance for each in facts),
-        communication=_medians([each.communication for each in facts]),
+        imbalance=statistics.median(f.imbalance for f in facts),
+        communication=_medians([f.communication for f in facts]),
         peak_bytes=[max(rank) for rank in zip(*(f.peak_bytes for f in facts), strict=True)],
     )
 
 
 def render_ranks(test: TestResult) -> str | None:
-    """ "4 ranks, 9.1 to 9.8 ms a call, imbalance 5.0 %, communicating for 12 to 30 % of it, …"."""
+    """Return "4 ranks, 9.1 to 9.8 ms a call, imbalance 5.0 %, …"; None: it is no MPI test."""
     ranks = rank_summary(test)
     if ranks is None:
         return None
@@ -111,11 +111,12 @@ def render_ranks(test: TestResult) -> str | None:
 
 
 def _call_ns(side: SideBlock) -> list[float]:
+    """Return the time of a call, for each rank."""
     assert side.ranks is not None
     calls = len(side.own_ns) * side.calls
     return [own_ns / calls for own_ns in side.ranks.own_ns]
 
 
 def _medians(blocks: Sequence[Sequence[float]]) -> list[float]:
-    """One a rank."""
+    """Return the median over blocks, for each rank."""
     return [statistics.median(rank) for rank in zip(*blocks, strict=True)]

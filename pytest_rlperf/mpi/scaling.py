@@ -33,19 +33,19 @@ SIZE = re.compile(r"(?<=[\[-])nprocs=\d+(?=[\]-])")
 
 
 def family(nodeid: str) -> str:
-    """The same for all sizes of a test."""
+    """Return the node id without the size of the job: the same for all sizes of a test."""
     return SIZE.sub("nprocs=*", nodeid)
 
 
 def efficiencies(sizes: Iterable[tuple[str, JobSize | None]]) -> int:
-    """How many verdicts on efficiency tests with these node ids and sizes will have."""
+    """Return how many verdicts on efficiency tests with these node ids and sizes will have."""
     known = [family(nodeid) for nodeid, size in sizes if size is not None]
     return len(known) - len(set(known))
 
 
 def scaling_tables(tests: Sequence[TestResult], judged: int) -> tuple[ScalingTable, ...]:
-    """Of tests that were measured with two sizes at least; `judged` verdicts share the build's
-    false alarms.
+    """Return a table for each test that was measured with two sizes at least; `judged` verdicts
+    share the build's false alarms.
     """
     families: dict[str, list[TestResult]] = {}
     for test in tests:
@@ -66,6 +66,7 @@ def _size(test: TestResult) -> JobSize:
 
 
 def _row(test: TestResult, first: TestResult) -> ScalingRow:
+    """Return the row of one size without a verdict; `first` is the smallest size."""
     size, time_ns = _size(test), _time_ns(test)
     more_ranks = size.nprocs / _size(first).nprocs
     more_work = more_ranks if size.scaling is Scaling.WEAK else 1.0
@@ -88,6 +89,7 @@ def _time_ns(test: TestResult) -> float:
 
 
 def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
+    """Return the row of one size, with a verdict where two revisions were compared."""
     row = _row(test, first)
     against_revision = all(block.base is not None for block in test.blocks)
     ratios, first_ratios = _log_ratios(test), _log_ratios(first)
@@ -95,8 +97,8 @@ def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
     threshold = test.headline.threshold
     if not against_revision or not enough or threshold is None:
         return row
-    apart = difference(estimate(ratios), estimate(first_ratios))
-    return replace(row, verdict=_verdict(test, apart, Gate(threshold, judged)))
+    lost = difference(estimate(ratios), estimate(first_ratios))
+    return replace(row, verdict=_verdict(test, lost, Gate(threshold, judged)))
 
 
 def _log_ratios(test: TestResult) -> list[float]:
@@ -104,7 +106,9 @@ def _log_ratios(test: TestResult) -> list[float]:
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """Of two independent means; its freedom is at least that of the poorer one."""
+    """Return the difference of two independent means; its freedom is at least that of the poorer
+    one.
+    """
     parts = [(one.error**2, one.freedom), (other.error**2, other.freedom)]
     variance = math.fsum(square for square, _ in parts)
     spent = math.fsum(square**2 / freedom for square, freedom in parts)
@@ -112,11 +116,11 @@ def difference(one: Estimate, other: Estimate) -> Estimate:
     return Estimate(one.mean - other.mean, math.sqrt(variance), max(1, freedom))
 
 
-def _verdict(test: TestResult, apart: Estimate, gate: Gate) -> Verdict:
+def _verdict(test: TestResult, lost: Estimate, gate: Gate) -> Verdict:
     tail = (1 - REPORTED_CONFIDENCE) / 2
-    bounds = (apart.mean, apart.bound(tail), apart.bound(1 - tail))
+    bounds = (lost.mean, lost.bound(tail), lost.bound(1 - tail))
     interval = Interval(*(math.expm1(bound) for bound in bounds))
-    outcome, reason = _outcome(test, apart, gate)
+    outcome, reason = _outcome(test, lost, gate)
     return Verdict(
         outcome,
         reason,
@@ -126,18 +130,20 @@ def _verdict(test: TestResult, apart: Estimate, gate: Gate) -> Verdict:
     )
 
 
-def _outcome(test: TestResult, apart: Estimate, gate: Gate) -> tuple[Outcome, str]:
-    """One look at all blocks, as strict as the last one at a test's time."""
+def _outcome(test: TestResult, lost: Estimate, gate: Gate) -> tuple[Outcome, str]:
+    """Return the outcome and its reason, by one look at all blocks, as strict as the last one at a
+    test's time.
+    """
     allowed = format_percent(gate.threshold)
-    if gate.exceeded(apart, gate.last):
+    if gate.exceeded(lost, gate.last):
         time = test.headline.interval
         if time is None or time.low <= 0:
             return Outcome.UNCHANGED, "the smallest size became faster, and this one not slower"
-        said = f"less efficient than the allowed {allowed}, beyond doubt"
+        reason = f"less efficient than the allowed {allowed}, beyond doubt"
         if _size(test).gated:
-            return Outcome.REGRESSED, said
-        return Outcome.ACCEPTED, f"{said}; {not_gated(_size(test))}"
-    if apart.bound(1 - gate.last.at_limit) < gate.limit:
+            return Outcome.REGRESSED, reason
+        return Outcome.ACCEPTED, f"{reason}; {not_gated(_size(test))}"
+    if lost.bound(1 - gate.last.at_limit) < gate.limit:
         return Outcome.UNCHANGED, f"within the allowed {allowed}"
     return Outcome.INCONCLUSIVE, f"the interval still holds the allowed {allowed}"
 
@@ -149,7 +155,9 @@ def not_gated(size: JobSize) -> str:
 
 
 def without_oversubscribed(tests: Iterable[TestResult]) -> tuple[TestResult, ...]:
-    """A job with more ranks than cores that became slower is shown, and fails no build."""
+    """Return the tests with those accepted that became slower in a job of more ranks than cores:
+    they are shown, and fail no build.
+    """
     return tuple(_ungated(test) for test in tests)
 
 
@@ -165,7 +173,7 @@ def _ungated(test: TestResult) -> TestResult:
 
 
 def render_scaling(run: RunResult) -> list[str]:
-    """One table a test, with an empty line between two."""
+    """Return one table a test, with an empty line between two."""
     lines: list[str] = []
     for table in run.scaling:
         lines += ["", *_text_table(table)] if lines else _text_table(table)
@@ -181,7 +189,7 @@ def render_scaling_title(table: ScalingTable) -> str:
 
 
 def scaling_rows(table: ScalingTable) -> Rows:
-    """One a size."""
+    """Return the titles and a row for each size."""
     head = ["nprocs", "time a call", "speed-up", "efficiency", "throughput", "efficiency lost", ""]
     return [head, *map(_text_row, table.rows)]
 
@@ -207,7 +215,9 @@ def _change(row: ScalingRow) -> str:
 
 
 def render_efficiency_lost(run: RunResult, nodeid: str) -> list[str]:
-    """Why a test fails whose time alone may be within what is allowed."""
+    """Return why a test fails whose time alone may be within what is allowed; nothing where its
+    efficiency did not regress.
+    """
     rows = [row for table in run.scaling for row in table.rows if row.nodeid == nodeid]
     return [_lost(row) for row in rows if row.verdict and row.verdict.outcome is Outcome.REGRESSED]
 

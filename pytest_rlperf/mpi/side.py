@@ -1,4 +1,4 @@
-"""An MPI job as one side of a duet: starting it, hearing its ranks, and what they say together."""
+"""An MPI job as one side of a duet: starts it, hears its ranks, and merges what they report."""
 
 import json
 import math
@@ -48,14 +48,14 @@ Kind = TypeVar("Kind")
 Time = TypeVar("Time", int, float)
 
 TOGETHER = 0.99
-"""Of the wall time of the last rank: who takes that long ended with it."""
+"""A rank that took this share of the last one's wall time ended together with it."""
 
 
-# -- from what each rank says of a test to what is said of the job --------------------------------
+# -- the reports of all ranks, merged into one of the job ----------------------------------------
 
 
 def merged(reports: Sequence[Report]) -> Report:
-    """Return what the ranks of a job, who all report in the same way, say together."""
+    """Return the reports of all ranks of a job, which are of one kind, as one of the job."""
     first = reports[0]
     if isinstance(first, Measurement):
         return _merged_measurement(_of_kind(reports, Measurement))
@@ -63,8 +63,10 @@ def merged(reports: Sequence[Report]) -> Report:
         scouts = _of_kind(reports, ScoutReport)
         return replace(first, work=summed_work([scout.work for scout in scouts]))
     if isinstance(first, KernelSpeeds):
-        speeds = [each.unit_ns for each in _of_kind(reports, KernelSpeeds)]
-        return KernelSpeeds({name: max(each[name] for each in speeds) for name in first.unit_ns})
+        speeds = [report.unit_ns for report in _of_kind(reports, KernelSpeeds)]
+        return KernelSpeeds(
+            {name: max(unit_ns[name] for unit_ns in speeds) for name in first.unit_ns}
+        )
     return _merged_memory(_of_kind(reports, MemoryReport))
 
 
@@ -73,7 +75,7 @@ def _of_kind(reports: Sequence[Report], kind: type[Kind]) -> list[Kind]:
 
 
 def _merged_measurement(ranks: Sequence[Measurement]) -> Measurement:
-    blocks, shares = [each.block for each in ranks], [each.rank for each in ranks if each.rank]
+    blocks, shares = [rank.block for rank in ranks], [rank.rank for rank in ranks if rank.rank]
     phases = summed_work([block.phases for block in blocks])
     job = replace(
         blocks[0],
@@ -86,7 +88,7 @@ def _merged_measurement(ranks: Sequence[Measurement]) -> Measurement:
         ranks=_rank_facts(blocks, shares) if shares else None,
     )
     names = ranks[0].kernel_ns
-    kernel_ns = {name: tuple(slowest([each.kernel_ns[name] for each in ranks])) for name in names}
+    kernel_ns = {name: tuple(slowest([rank.kernel_ns[name] for rank in ranks])) for name in names}
     return replace(ranks[0], block=job, kernel_ns=kernel_ns, rank=None)
 
 
@@ -102,37 +104,41 @@ def _merged_memory(ranks: Sequence[MemoryReport]) -> MemoryReport:
     """Return the sizes of all ranks together, and each process and segment by the rank that it
     belongs to.
     """
-    evidence = [each.evidence for each in ranks]
+    evidence = [rank.evidence for rank in ranks]
     return replace(
         ranks[0],
-        values=summed_work([each.values for each in ranks]),
+        values=summed_work([rank.values for rank in ranks]),
         evidence=replace(
             evidence[0],
-            processes=_by_rank([each.processes for each in evidence]),
-            segments=_by_rank([each.segments for each in evidence]),
-            exact=all(each.exact for each in evidence),
+            processes=_by_rank([e.processes for e in evidence]),
+            segments=_by_rank([e.segments for e in evidence]),
+            exact=all(e.exact for e in evidence),
         ),
-        call_s=max(each.call_s for each in ranks),
+        call_s=max(rank.call_s for rank in ranks),
     )
 
 
 def _by_rank(ranks: Sequence[Sequence[ProcessPeak]]) -> tuple[ProcessPeak, ...]:
+    """Return the peaks of all ranks, each named after its rank."""
     return tuple(
-        replace(each, name=f"rank {number}: {each.name}")
+        replace(peak, name=f"rank {number}: {peak.name}")
         for number, peaks in enumerate(ranks)
-        for each in peaks
+        for peak in peaks
     )
 
 
 def _job_times(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> list[int]:
+    """Return the time of each slice of the job; ranks note their exchanges where both jobs run at
+    once.
+    """
     exchanges = [share.exchange_ns for share in shares if share.exchange_ns]
-    beside = exchanges or [block.wall_ns for block in blocks]
-    of_job = time_of_turns if exchanges else time_of_slice
+    second_ns = exchanges or [block.wall_ns for block in blocks]
+    job_time = time_of_turns if exchanges else time_of_slice
     ranks = [
-        list(zip(block.own_ns, other, strict=True))
-        for block, other in zip(blocks, beside, strict=True)
+        list(zip(block.own_ns, second, strict=True))
+        for block, second in zip(blocks, second_ns, strict=True)
     ]
-    return [of_job(slices) for slices in zip(*ranks, strict=True)]
+    return [job_time(slices) for slices in zip(*ranks, strict=True)]
 
 
 def time_of_slice(ranks: Sequence[tuple[int, int]]) -> int:
@@ -162,15 +168,14 @@ def slowest(ranks: Sequence[Sequence[Time]]) -> list[Time]:
 
 def summed_work(counts: Sequence[Mapping[str, float]]) -> dict[str, float]:
     """Return the sum of the counts of all ranks."""
-    names = dict.fromkeys(name for each in counts for name in each)
-    return {name: math.fsum(each.get(name, 0.0) for each in counts) for name in names}
+    names = dict.fromkeys(name for rank in counts for name in rank)
+    return {name: math.fsum(rank.get(name, 0.0) for rank in counts) for name in names}
 
 
 # -- the controller's view of the job -------------------------------------------------------------
 
-
 LAST_WORDS_S = 1.0
-"""From the first rank that leaves a test to all others doing so: those that wait for it never
+"""Ranks have this time to leave a test after the first one has: those that wait for it never
 will."""
 STACKS_S = 0.5
 END_S = 5.0
@@ -189,14 +194,14 @@ class RankOutput:
 
 
 class RankedSide:
-    """All ranks of a job as one side of a duet: it is where the last of them is."""
+    """All ranks of a job as one side of a duet, which is ready when the last of them is."""
 
     def __init__(self, name: str, job: MpiJob, channels: RankChannels) -> None:
         self.name = name
         self.process = job
         self.channel = channels
         self.broken: SideRun | None = None
-        self.told = False
+        self.answered = False
         self._ranks = [Account(RankOutput(files)) for files in job.files()]
         self._run: SideRun | None = None
         self._leaving_since: float | None = None
@@ -221,7 +226,7 @@ class RankedSide:
     @property
     def run(self) -> SideRun | None:
         if self._run is None:
-            self._run = self._decided()
+            self._run = self._run_so_far()
         return self._run
 
     @run.setter
@@ -230,7 +235,7 @@ class RankedSide:
 
     def clear(self) -> None:
         self._run = self._leaving_since = None
-        self.told = False
+        self.answered = False
         for rank in self._ranks:
             rank.clear()
 
@@ -259,7 +264,8 @@ class RankedSide:
         text = f"the {self.name} job ended: {cause_of(end)}"
         self._run = self.broken = SideRun(state, text, job=end)
 
-    def _decided(self) -> SideRun | None:
+    def _run_so_far(self) -> SideRun | None:
+        """Return how the test ended; None: ranks still run it, and have time left for that."""
         runs = [rank.run for rank in self._ranks]
         ended = [run for run in runs if run is not None]
         if len(ended) == len(runs):
@@ -274,23 +280,24 @@ class RankedSide:
         return self.broken
 
     def _merged(self, runs: Sequence[SideRun | None]) -> SideRun:
-        """Return the worst that a rank has to say; a run of None still waits for the others."""
-        said = [run for run in runs if run is not None]
-        states = {run.state for run in said}
-        wrong = [run for run in said if run.state is State.WRONG_COPY]
+        """Return the worst of what the ranks report; a run of None still waits for the others."""
+        ended = [run for run in runs if run is not None]
+        states = {run.state for run in ended}
+        wrong = [run for run in ended if run.state is State.WRONG_COPY]
         if wrong:
             return wrong[0]
         if State.FAILED in states or (State.SKIPPED in states and len(states) > 1):
-            end = self._ended(runs)
+            end = self._job_end(runs)
             return SideRun(State.FAILED, cause_of(end), job=end)
         for state in (State.ABANDONED, State.UNMEASURED, State.SKIPPED):
             if state in states:
-                return next(run for run in said if run.state is state)
-        reports = [run.report for run in said if run.report is not None]
+                return next(run for run in ended if run.state is state)
+        reports = [run.report for run in ended if run.report is not None]
         report = merged(reports) if len(reports) == len(self._ranks) else None
-        return SideRun(State.RAN, "", report, said[0].imported)
+        return SideRun(State.RAN, "", report, ended[0].imported)
 
-    def _ended(self, runs: Sequence[SideRun | None]) -> JobEnd:
+    def _job_end(self, runs: Sequence[SideRun | None]) -> JobEnd:
+        """Return how each rank left a test that one of them failed, or skipped alone."""
         ranks = []
         for files, run in zip(self.process.files(), runs, strict=True):
             outcome = RankOutcome.STOPPED if run is None else OUTCOMES[run.state]
@@ -310,7 +317,6 @@ OUTCOMES = {
 
 
 # -- starting it ----------------------------------------------------------------------------------
-
 
 NO_FAULTHANDLER = ("-p", "no:faulthandler")
 """Stacks go into a file of the rank."""
@@ -353,6 +359,7 @@ def start_ranks(
     batons: Sequence[socket.socket | None],
     folder: Path,
 ) -> RankedSide:
+    """Start a job of ranks, in a folder of its own within `folder`."""
     own = Path(tempfile.mkdtemp(prefix="j", dir=folder))
     channels = RankChannels(own / "s", batons)
     try:

@@ -176,7 +176,7 @@ def _is_clear(profiles: _Profiles, function: Function, doubt: float) -> bool:
 
 
 def _is_certain(cause: Cause) -> bool:
-    """Tell whether it is called more often, or calls more often outside of the project."""
+    """Return whether it is called more often, or calls more often outside of the project."""
     counts = (cause.calls, *(count for _, count in cause.callees))
     return any(count.changed and count.head > count.base for count in counts)
 
@@ -390,7 +390,7 @@ def _costs(pairs: Sequence[ProfiledPair], name: str) -> list[tuple[OperatorCost,
 
 
 def _agree(pairs: Sequence[ProfiledPair], name: str) -> bool:
-    """Tell whether it is slower in all pairs, or quicker in all."""
+    """Return whether it is slower in all pairs, or quicker in all."""
     slower = {head.ns > base.ns for head, base in _costs(pairs, name)}
     return len(slower) == 1
 

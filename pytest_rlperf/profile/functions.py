@@ -138,7 +138,7 @@ def key_of(code: CodeType | str) -> Key:
 
 
 def is_own(file: str) -> bool:
-    """Tell whether it is this package that made the calls, and not the measured function."""
+    """Return whether it is this package that made the calls, and not the measured function."""
     return file == OWN_LOOP or file.startswith(OWN_FOLDER)
 
 

@@ -53,7 +53,9 @@ class Places:
     sys_path: Sequence[str]
 
     def is_project(self, key: Key) -> bool:
-        """Not so an environment that was made inside of the tree."""
+        """Return whether the function belongs to the project, and not to an environment that was
+        made inside of its tree.
+        """
         inside = _inside(key[0], str(self.tree))
         return inside is not None and "site-packages" not in inside
 
@@ -61,13 +63,16 @@ class Places:
         return Function(self._short(key[0]), key[1])
 
     def _short(self, file: str) -> str:
-        """Relative to the tree; of a library, to the longest folder that it is imported from."""
+        """Return the path relative to the tree; of a library, to the longest folder that it is
+        imported from.
+        """
         folders = [str(self.tree), *filter(None, self.sys_path)]
-        names = [short for each in folders if (short := _inside(file, each)) is not None]
+        names = [short for folder in folders if (short := _inside(file, folder)) is not None]
         return names[0] if self.is_project((file, "")) else min(names, key=len, default=file)
 
 
 def _inside(file: str, folder: str) -> str | None:
+    """Return the path of the file from the folder on; None: it lies elsewhere."""
     prefix = folder.rstrip(os.sep) + os.sep
     return file.removeprefix(prefix) if file.startswith(prefix) else None
 
@@ -104,19 +109,19 @@ def side_profile(profile: SlicesProfile, places: Places) -> SideProfile:
 def _outside_callees(
     record: FunctionRecord, outside: Set[Key], places: Places
 ) -> dict[str, Callee]:
-    """Return what the function calls outside of the project. Of native functions, only their own
-    time is known to be spent here.
+    """Return the function's callees outside of the project. Of native ones, only their own time is
+    known to be spent here.
     """
     library = {str(places.function(key)): c for key, c in record.callees if key in outside}
     return {**library, **record.natives}
 
 
 SLICES = (9, 24)
-"""Of a process; every third has its stacks sampled."""
+"""The least and the most slices of a process; every third has its stacks sampled."""
 PROCESS_NS = 1.2e9
-"""Aim for one test in one process."""
+"""The time aimed at for one test in one process."""
 SLOWED = 4
-"""Times that profiled code may take."""
+"""Profiled code may take this many times as long."""
 
 
 def function_plan(plan: Plan, seen: Scouted) -> Plan:
@@ -137,24 +142,25 @@ def line_plan(plan: Plan, seen: Scouted, function: str) -> Plan:
 
 
 PAIRS = 8
-"""Of fresh processes. Six of them stay when the extremes are trimmed: fewer leave bounds so wide
-that a change of 10 % hides behind them."""
+"""Pairs of fresh processes. Six of them stay when the extremes are trimmed: fewer leave bounds so
+wide that a change of 10 % hides behind them."""
 LINE_PAIRS = 3
 PATIENCE_S = 60.0
-"""For one test in one process, besides what it should take."""
+"""The time for one test in one process, besides what it should take."""
 STARTUP_S = 120.0
 LONGEST_S = 120.0
-"""Of profiling; then it is over with the pairs there are."""
+"""The time for profiling; then it is over with the pairs there are."""
 
 
 @dataclass(slots=True)
-class Sittings:
+class ProfiledRuns:
     """The pairs of processes in which a test was profiled on both sides."""
 
     played: list[Played] = field(default_factory=list)
-    trouble: str = ""  # what stopped it in the last of the others
+    trouble: str = ""  # what stopped it in the last pair that is not among them
 
     def take(self, played: Played) -> None:
+        """Keep the runs of a pair, or what stopped one of them."""
         stopped = [run for run in played.runs if run.state is not State.RAN or not run.report]
         if stopped:
             # A side that was left in the middle of its turns does not know why.
@@ -185,14 +191,16 @@ class Profiler:
             self._add_lines(asked)
 
     def _needs(self, track: Track) -> bool:
+        """Return whether the user wishes to know why this test takes as long as it does."""
         if track.plan is None or track.failure or track.ended:
             return False
         return self.wish.always or (_regressed(track) and self.wish.on_regression)
 
     def _played(
         self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
-    ) -> Mapping[str, Sittings]:
-        sittings = {nodeid: Sittings() for nodeid in asked}
+    ) -> Mapping[str, ProfiledRuns]:
+        """Run tests under the profiler in so many pairs of processes; return the runs by test."""
+        runs = {nodeid: ProfiledRuns() for nodeid in asked}
         orders = [_order(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
         until = time.monotonic() + LONGEST_S
@@ -201,20 +209,20 @@ class Profiler:
                 tests = "1 test" if len(orders) == 1 else f"{len(orders)} tests"
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, orders, orders, STARTUP_S):
-                    sittings[played.nodeid].take(played)
+                    runs[played.nodeid].take(played)
                 if time.monotonic() > until:
                     break
         finally:
             blocks.close()
-        return sittings
+        return runs
 
-    def _explained(self, track: Track, sittings: Sittings) -> Explanation:
-        decision, played = track.decision, sittings.played
+    def _explained(self, track: Track, runs: ProfiledRuns) -> Explanation:
+        decision, played = track.decision, runs.played
         pairs = [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in played]
         measured = decision.interval.change if decision and decision.interval else None
         explanation = explain(pairs, measured, decision is not None and decision.by_sums)
-        if explanation.change is None and sittings.trouble:
-            note = f"{explanation.note}: {sittings.trouble}"
+        if explanation.change is None and runs.trouble:
+            note = f"{explanation.note}: {runs.trouble}"
             explanation = replace(explanation, note=note)
         sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
         ran = [function for pair in pairs for function in pair.head.functions]
@@ -223,28 +231,32 @@ class Profiler:
         return replace(explanation, graph=graph, operators=compare_operators(pairs))
 
     def _profile(self, played: Played, side: int) -> SideProfile:
-        profile = _watched(played, side)
+        profile = _slices_profile(played, side)
         assert profile is not None
         return side_profile(profile, Places(self.stage.sides[side].tree, self.stage.sys_path))
 
     def _add_lines(self, tracks: Sequence[Track]) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
         asked = {n: (t, _line_plan(t, function)) for n, (t, function) in named.items() if function}
-        for nodeid, sittings in self._played(asked, LINE_PAIRS).items():
+        for nodeid, runs in self._played(asked, LINE_PAIRS).items():
             track, function = named[nodeid]
-            head, base = (_line_profiles(sittings.played, side) for side in (HEAD, BASE))
+            head, base = (_line_profiles(runs.played, side) for side in (HEAD, BASE))
             assert track.explanation is not None
             lines = compare_lines(function, head, base)
             track.explanation = replace(track.explanation, lines=lines)
 
     def _lines_of(self, track: Track) -> str:
-        """The function that was named, else the one that is blamed most."""
+        """Return the function that was named, else the one that is blamed most; empty: there is
+        none.
+        """
         causes = track.explanation.causes if track.explanation else ()
         return self.wish.function or (str(causes[0].function) if causes else "")
 
 
 def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
-    """Beside a stored baseline: say how to learn why."""
+    """Leave in each regressed track with which revision to compare to learn why: a stored baseline
+    holds no code.
+    """
     for track in tracks:
         if _regressed(track) and wish.on_regression:
             level = partner.levels[_nodeid(track)]
@@ -286,10 +298,10 @@ def _line_plan(track: Track, function: str) -> Plan:
 
 
 def _line_profiles(played: Sequence[Played], side: int) -> list[LineProfile]:
-    profiles = [_watched(each, side) for each in played]
-    return [each.lines for each in profiles if each is not None and each.lines is not None]
+    profiles = [_slices_profile(run, side) for run in played]
+    return [profile.lines for profile in profiles if profile and profile.lines is not None]
 
 
-def _watched(played: Played, side: int) -> SlicesProfile | None:
+def _slices_profile(played: Played, side: int) -> SlicesProfile | None:
     report = played.runs[side].report
     return report.profile if isinstance(report, Measurement) else None

@@ -20,9 +20,9 @@ from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.report.text import Rows, aligned
 
 WAITS_BELOW = 0.5
-"""Computing for less of its time than this, a test is said to wait."""
+"""A test that computes for less of its time than this is said to wait."""
 MOST = 2
-"""Callees named with a function."""
+"""The number of callees that are named with a function."""
 
 
 def render_explanation(explanation: Explanation) -> list[str]:
@@ -37,7 +37,7 @@ def render_explanation(explanation: Explanation) -> list[str]:
 
 
 def render_profile(explanation: Explanation) -> str:
-    """How it was looked at, and what there is to say beside the functions."""
+    """Return how a test was profiled, and what there is to say beside the functions."""
     parts = []
     if explanation.change is not None:
         parts.append(
@@ -53,7 +53,7 @@ def render_profile(explanation: Explanation) -> str:
 
 
 def render_cause(cause: Cause) -> str:
-    """ "72 % of it in a.py:learn, calls 1.0x, time per call 1.4x"."""
+    """Return "72 % of it in a.py:learn, calls 1.0x, time per call 1.4x"."""
     parts = [f"{cause.share:.0%} of it in {_where(cause)}".replace("%", " %", 1)]
     parts.append(f"calls {render_count(cause.calls)}")
     if cause.time_ratio is not None:
@@ -64,7 +64,7 @@ def render_cause(cause: Cause) -> str:
 
 
 def render_operator(operator: Operator) -> str:
-    """ "torch's aten::mm 1.2 ms → 1.8 ms a call of the test, calls 4 → 6"."""
+    """Return "torch's aten::mm 1.2 ms → 1.8 ms a call of the test, calls 4 → 6"."""
     calls = ""
     if operator.base_calls != operator.head_calls:
         calls = f", calls {_number(operator.base_calls)} → {_number(operator.head_calls)}"
@@ -127,8 +127,7 @@ def _line_row(line: ComparedLine) -> list[str]:
     ]
 
 
-# The line that a regression is shown at: the one that made it, where the evidence names it.
-
+# -- the line that a regression is shown at: the one that made it, where the evidence names it ----
 
 GROWING = frozenset({Rule.GROWTH, Rule.RESIDENT_GROWTH})
 
@@ -141,18 +140,22 @@ class Place(NamedTuple):
 
 
 def guilty_place(test: TestResult, folder: str) -> Place | None:
-    """None: nobody is blamed. `folder` is where the tree lies."""
-    if test.explanation is not None and (found := _blamed(test.explanation)):
-        return found
-    return next(_left_behind(test, folder), None)
+    """Return the line that a regression is blamed on; None: no line is. `folder` is where the tree
+    lies.
+    """
+    if test.explanation is not None and (place := _blamed(test.explanation)):
+        return place
+    return next(_leaking_places(test, folder), None)
 
 
 def _blamed(explanation: Explanation) -> Place | None:
-    """In a function that was edited, if one of them was: others may just be called more often."""
-    found = sorted((c for c in explanation.causes if c.at), key=lambda cause: not _edited(cause))
-    if not found or found[0].at is None:
+    """Return a line of the first function that was edited, or else of the first one: those that
+    were not edited may just be called more often.
+    """
+    causes = sorted((c for c in explanation.causes if c.at), key=lambda cause: not _edited(cause))
+    if not causes or causes[0].at is None:
         return None
-    cause, at = found[0], found[0].at
+    cause, at = causes[0], causes[0].at
     return Place(Path(at.file), _slowest(explanation, cause) or at.line)
 
 
@@ -161,7 +164,7 @@ def _edited(cause: Cause) -> bool:
 
 
 def _slowest(explanation: Explanation, cause: Cause) -> int | None:
-    """Where the lines of this function were timed, the one that took longer by most."""
+    """Return the number of the line that took longer by most, where this function's were timed."""
     lines = explanation.lines
     if lines is None or lines.function != str(cause.function):
         return None
@@ -173,9 +176,9 @@ def _added_ns(line: ComparedLine) -> float:
     return (line.head_ns or 0.0) - (line.base_ns or 0.0)
 
 
-def _left_behind(test: TestResult, folder: str) -> Iterator[Place]:
-    """Lines whose allocations outlive the calls, where that is what regressed. A peak is of many
-    lines, and the largest need not be the new one.
+def _leaking_places(test: TestResult, folder: str) -> Iterator[Place]:
+    """Yield the lines whose allocations outlive the calls, where that is what regressed. A peak is
+    of many lines, and the largest need not be the new one.
     """
     memory = test.memory
     if memory is None or not folder:

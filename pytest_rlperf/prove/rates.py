@@ -1,6 +1,6 @@
-"""The verdicts of `--rlperf-prove` in the cache folder: a file for each project, a line each.
+"""From verdicts on known changes to rates: how often the gate is wrong, and how often it sees.
 
-From verdicts on known changes to rates: how often the gate is wrong, and how often it sees.
+The verdicts of `--rlperf-prove` are kept in the cache folder, a file for each project, a line each.
 """
 
 import json
@@ -46,6 +46,7 @@ class Expectation(StrEnum):
 
 
 def expectation(injected: float, threshold: float) -> Expectation:
+    """Return how often a change of known size should be called, given what is allowed."""
     if injected == 0:
         return Expectation.NEVER
     if math.isclose(injected, threshold):
@@ -58,22 +59,24 @@ def expectation(injected: float, threshold: float) -> Expectation:
 
 
 def by_case(trials: Iterable[Trial]) -> tuple[Figures, ...]:
-    """Count verdicts by change and threshold, the smallest change first."""
+    """Return the figures of each change and threshold, the smallest change first."""
     groups = _grouped(trials, lambda trial: (trial.injected, trial.threshold))
     return tuple(_figures(groups[key]) for key in sorted(groups))
 
 
 def by_test(trials: Iterable[Trial]) -> dict[str, tuple[Figures, ...]]:
+    """Return the figures of each test, by its node id."""
     groups = _grouped(trials, lambda trial: trial.nodeid)
     return {nodeid: by_case(groups[nodeid]) for nodeid in sorted(groups)}
 
 
 def false_alarms(trials: Iterable[Trial]) -> tuple[Trial, ...]:
+    """Return the verdicts on unchanged code that were regressions."""
     return tuple(t for t in trials if not t.injected and t.outcome is Outcome.REGRESSED)
 
 
 def missed(trials: Iterable[Trial]) -> tuple[Trial, ...]:
-    """Pick what should be called every time and was not."""
+    """Return the verdicts on changes far above the threshold that were no regressions."""
     return tuple(
         t
         for t in trials
@@ -107,13 +110,14 @@ def _figures(trials: Sequence[Trial]) -> Figures:
 
 
 def _covers(trial: Trial) -> bool:
+    """Return whether the interval holds the true change."""
     return trial.interval.low <= trial.injected <= trial.interval.high
 
 
 # -- the file -----------------------------------------------------------------------------------
 
 SCHEMA = 1
-"""Of a line. 1: first version."""
+"""The version of a line. 1: first version."""
 SHAPE: Shape = {
     **dict.fromkeys(("nodeid", "source_hash", "outcome", "created"), (str,)),
     **dict.fromkeys(("injected", "threshold", "blocks", "seconds"), NUMBER),
@@ -127,7 +131,7 @@ ANEW = "delete it to begin anew"
 
 
 def proof_file(cache: Path, root: Path) -> Path:
-    """Name the file of the project with this root."""
+    """Return the file of the project with this root."""
     return cache / "proofs" / f"{digest(str(root))}.jsonl"
 
 
@@ -157,7 +161,7 @@ def _trial(path: Path, number: int, line: str) -> Trial:
         refuse(path, f"is damaged in line {number} ({error})", ANEW)
     check_shape(path, _damages(data, f"line {number}"), ANEW)
     check_schema(path, data, SCHEMA, ANEW)
-    known = {each.name: data[each.name] for each in fields(Trial)}
+    known = {field.name: data[field.name] for field in fields(Trial)}
     interval = Interval(**{name: data["interval"][name] for name in INTERVAL})
     return Trial(**{**known, "outcome": Outcome(data["outcome"]), "interval": interval})
 

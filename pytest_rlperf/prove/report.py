@@ -24,7 +24,7 @@ COUNTED = (
     "version of the plugin on this machine"
 )
 NAMED = 5
-"""Single verdicts that are shown; more are counted."""
+"""The number of single verdicts that are shown; more are counted."""
 
 
 def render_change(injected: float) -> str:
@@ -37,14 +37,14 @@ def render_proof_summary(proof: Proof) -> str:
 
 
 def render_proof(proof: Proof) -> list[str]:
-    """Write the table, what stands out in it, and what it rests on."""
+    """Return the table, what stands out in it, and what it rests on."""
     striking = [*_alarms(proof.false_alarms), *_missed(proof.missed), *_uncounted(proof)]
     table = render_proof_table(proof)
     return [*table, *([""] if table else []), *striking, *_basis(proof)]
 
 
 def render_proof_table(proof: Proof) -> list[str]:
-    """Write one line a change and threshold; nothing where there is no verdict."""
+    """Return one line a change and threshold; nothing where there is no verdict."""
     if not proof.cases:
         return []
     head = [
@@ -78,7 +78,7 @@ def _row(figures: Figures) -> list[str]:
 
 
 def _rate(rate: Rate) -> str:
-    """Write "2 of 100 (0.243 to 7.04 %)"."""
+    """Return "2 of 100 (0.243 to 7.04 %)"."""
     return f"{rate.hits} of {rate.n} ({100 * rate.low:.3g} to {100 * rate.high:.3g} %)"
 
 

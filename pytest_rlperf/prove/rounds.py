@@ -1,6 +1,6 @@
 """Rounds of `--rlperf-prove`: each is a run of the gate that compares the working tree with itself.
 
-Which change is played next, how often each shall be, and which verdicts count are said first.
+It begins with which change is played next, how often each shall be, and which verdicts count.
 """
 
 import datetime
@@ -43,18 +43,21 @@ what the gate promises a build; 100 bound what is missed at 3 %.
 
 
 def goals(cases: Sequence[Case], trials: Sequence[Trial]) -> tuple[Goal, ...]:
+    """Return how many verdicts there are on each case, and how many are wanted."""
     done = Counter(trial.injected for trial in trials)
     return tuple(Goal(case.injected, done[case.injected], case.wanted) for case in cases)
 
 
 def next_goal(goals: Sequence[Goal]) -> Goal | None:
-    """Pick the one with the smallest share of its verdicts; None when each has all of them."""
+    """Return the goal with the smallest share of its verdicts; None when each has all of them."""
     still_open = [goal for goal in goals if goal.done < goal.wanted]
     return min(still_open, key=lambda goal: goal.done / goal.wanted, default=None)
 
 
 def expected_s(goal: Goal, trials: Sequence[Trial], tests: int) -> float:
-    """Guess what a round takes, by earlier ones of the same change, else of others; 0: unknown."""
+    """Return what a round should take, by earlier ones of the same change or else of any; 0:
+    unknown.
+    """
     same = [trial.seconds for trial in trials if trial.injected == goal.injected]
     known = same or [trial.seconds for trial in trials]
     return tests * fmean(known) if known else 0.0
@@ -74,6 +77,7 @@ class VerdictKind:
     facts: Facts
 
     def holds(self, trial: Trial) -> bool:
+        """Return whether a verdict is of this kind."""
         return (trial.source_hash, trial.threshold, trial.facts) == (
             self.source_hash,
             self.threshold,
@@ -84,6 +88,7 @@ class VerdictKind:
 def kinds_of(
     benchmarks: Sequence[Benchmark], partner: Partner, fingerprint: Fingerprint
 ) -> dict[str, VerdictKind]:
+    """Return the kind of verdict that each test gets here, by its node id."""
     return {
         b.nodeid: VerdictKind(
             b.source_hash,
@@ -103,12 +108,12 @@ def _facts(fingerprint: Fingerprint, threads: int) -> Facts:
 
 
 def counting(trials: Sequence[Trial], kinds: Mapping[str, VerdictKind]) -> list[Trial]:
-    """Pick the verdicts of earlier sessions that are of the kind of this one."""
+    """Return the verdicts of earlier sessions that are of the kind of this one."""
     return [t for t in trials if t.nodeid in kinds and kinds[t.nodeid].holds(t)]
 
 
 def is_verdict(test: TestResult) -> bool:
-    """Tell a verdict from a test that failed, or for which there was no time at all."""
+    """Return whether the test has a verdict: it did not fail, and there was time for it."""
     return test.headline.outcome in COMPARED and test.headline.interval is not None
 
 
@@ -181,12 +186,14 @@ class ProofRounds:
         return goals(CASES, self._trials)
 
     def _benchmarks(self) -> list[Benchmark]:
-        """Leave out those that cannot be judged: they would not do better in the next round."""
+        """Return the tests of the next round, without those that cannot be judged: they would not
+        do better in it.
+        """
         unfit = {n for n, test in self._results.items() if test.headline.outcome not in COMPARED}
         return [b for b in self._subject.benchmarks if b.nodeid not in unfit]
 
     def _fits(self, goal: Goal) -> bool:
-        """Tell whether a round should end before the time does. The first one is played in any
+        """Return whether a round should end before the time does. The first one is played in any
         case: a run that adds nothing would never come further.
         """
         needed_s = expected_s(goal, self._trials, len(self._benchmarks()))
@@ -211,6 +218,7 @@ class ProofRounds:
             self._results |= {test.nodeid: test for test in campaign.results()}
 
     def _keep(self, goal: Goal, tests: Sequence[TestResult]) -> None:
+        """Count the verdicts on tests that have just been decided, and write them to the file."""
         now_s = self._budget.elapsed_s()
         seconds = (now_s - self._kept_at_s) / len(tests)
         self._kept_at_s = now_s
@@ -246,13 +254,13 @@ class ProofRounds:
 
 
 def against_itself(stage: Stage, slowdown: float, seed: int) -> Stage:
-    """Make both sides head's tree, and head slower."""
+    """Return the stage with head's tree on both sides, and head made slower."""
     head = stage.sides[HEAD]
     sides = (replace(head, slowdown=slowdown), replace(head, side=BASE))
     return replace(stage, sides=sides, seed=seed)
 
 
 def _is_uncounted(test: TestResult) -> bool:
-    """Pick what is told as uncounted; failures and skips are reported as such."""
+    """Return whether the test is listed as uncounted; failures and skips are reported as such."""
     compared = test.headline.outcome in COMPARED
     return not compared and test.failure is None and test.skipped is None

@@ -72,8 +72,9 @@ class ProofSession(MeasuringSession):
                 report_tests(session, self._run, strict=False)
 
     def _without_ranks(self, every: Sequence[Benchmark]) -> tuple[Benchmark, ...]:
-        """Leave MPI tests out: a rank that is made slower makes the others spin, and how long is
-        not known beforehand, so the slowdown would not be the one that was asked for.
+        """Return the benchmarks without MPI tests: a rank that is made slower makes the others
+        spin, and how long is not known beforehand, so the slowdown would not be the one that was
+        asked for.
         """
         plain = tuple(b for b in every if b.size is None)
         if every and not plain:
@@ -115,8 +116,8 @@ class ProofSession(MeasuringSession):
 
 
 def unjudged(test: TestResult) -> TestResult:
-    """Show a test that was compared with itself: its time is that of the side that nobody slowed,
-    and nothing is said of its speed.
+    """Return a test that was compared with itself, as it is shown: its time is that of the side
+    that nobody slowed, and it has no verdict.
     """
     if test.failure is not None or test.skipped is not None:
         return test

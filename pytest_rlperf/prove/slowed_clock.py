@@ -7,11 +7,12 @@ from typing import Protocol, runtime_checkable
 from pytest_rlperf.worker.clock import Clock, Elapsed, own_time, summed
 
 Judged = Callable[[Elapsed], int]
+"""Returns the time of a slice that a verdict rests on."""
 
 LEAST_COMPUTED_NS = 1_000
-"""Shorter than this, reading the clock is most of it."""
+"""Of a shorter time, reading the clock would be most."""
 LEAST_SLEPT_NS = 50_000
-"""By as much the kernel may be late in waking a thread."""
+"""The kernel may be this late in waking a thread."""
 
 NOTHING = Elapsed(0, 0, 0)
 
@@ -88,6 +89,7 @@ class _Debt:
         self._owed_ns = 0.0
 
     def pay(self, due_ns: float, clock: Clock) -> Elapsed:
+        """Spend what is owed, with `due_ns` more; return what that took."""
         self._owed_ns += due_ns
         if self._owed_ns < self._least_ns:
             return NOTHING

@@ -18,13 +18,15 @@ class Spread:
     """A quantity over the tests of a category that have it."""
 
     mean: float
-    sd: float | None  # None: one test has none
+    sd: float | None  # None: there is one test only
     largest: float
     tests: int
 
 
 @dataclass(frozen=True, slots=True)
 class Category:
+    """The tests of one category, taken together."""
+
     name: str
     tests: int
     steps_per_s: Spread | None  # of tests that declare their steps
@@ -34,7 +36,9 @@ class Category:
 
 
 def by_category(run: RunResult) -> list[Category]:
-    """In the order of their first test; steps and calls are never averaged together."""
+    """Return the categories in the order of their first test; steps and calls are never averaged
+    together.
+    """
     groups: dict[str, list[TestResult]] = {}
     for test in run.tests:
         groups.setdefault(test.spec.category or UNCATEGORISED, []).append(test)
@@ -67,7 +71,9 @@ def render_categories(run: RunResult) -> list[str]:
 
 
 def category_rows(run: RunResult) -> Rows:
-    """Nothing where there is one only, which the summary of the run has described already."""
+    """Return the titles and a row for each category; nothing where there is one only, which the
+    summary of the run has described already.
+    """
     categories = by_category(run)
     if len(categories) < 2:
         return []

@@ -1,7 +1,7 @@
 """Evidence beside the verdicts: what the machine did meanwhile, and what to do about it."""
 
 import statistics
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from pytest_rlperf.machine.host import STEAL_HURTS
@@ -18,7 +18,7 @@ def witnesses(test: TestResult) -> dict[str, float]:
     """Return what the machine did meanwhile, over all blocks of the test."""
     if not test.blocks:
         return {}
-    found = {
+    numbers = {
         "steal": max(block.steal for block in test.blocks),
         "preempted_per_s": _preempted_per_s(test.blocks),
     }
@@ -26,17 +26,17 @@ def witnesses(test: TestResult) -> dict[str, float]:
     if with_base:
         head = sum(sum(b.head.cpu_ns) for b in with_base)
         base = sum(sum(b.base.cpu_ns) for b in with_base if b.base is not None)
-        found["cpu_change"] = head / base - 1 if base else 0.0
-    return found
+        numbers["cpu_change"] = head / base - 1 if base else 0.0
+    return numbers
 
 
 def device_used(test: TestResult) -> DeviceFacts | None:
-    """Head's, as busy as in the median block; None: the call itself computes."""
-    found = [block.head.device for block in test.blocks if block.head.device is not None]
-    if not found:
+    """Return head's device, as busy as in the median block; None: the call itself computes."""
+    devices = [block.head.device for block in test.blocks if block.head.device is not None]
+    if not devices:
         return None
-    told = [each.utilisation for each in found if each.utilisation is not None]
-    return DeviceFacts(found[-1].name, statistics.median(told) if told else None)
+    busy = [device.utilisation for device in devices if device.utilisation is not None]
+    return DeviceFacts(devices[-1].name, statistics.median(busy) if busy else None)
 
 
 def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
@@ -45,7 +45,7 @@ def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
 
 
 def is_cold(test: TestResult) -> bool:
-    """The first call compiled or loaded something that matters."""
+    """Return whether the first call compiled or loaded something that matters."""
     if test.first_call_ns is None or not test.blocks:
         return False
     return test.first_call_ns > max(COLD_NS, COLD_RATIO * test.blocks[-1].head.call_ns)
@@ -60,7 +60,6 @@ def head_rate(test: TestResult) -> float | None:
 
 # -- advice -------------------------------------------------------------------------------------
 
-
 FEW_PER_S = 100.0
 MUCH_BYTES = 1000e6
 NOISY_TIMES = 2
@@ -69,26 +68,26 @@ PREEMPTED_PER_S = 100.0
 """One slice of 2 ms in five. Only where the sides take turns: sides that run at once preempt each
 other by design."""
 NAMED = 3
-"""More tests than these are counted."""
+"""The number of tests that are named; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
 class AdviceRule:
+    """What is found of some tests, and what to do about it."""
+
     applies: Callable[[TestResult], bool]
     finding: str
     remedy: str
 
 
 def render_advice(run: RunResult) -> list[str]:
-    """One line a finding, with the tests it was made on."""
-    return list(_lines(run))
-
-
-def _lines(run: RunResult) -> Iterator[str]:
+    """Return one line a finding, with the tests it was made on."""
+    lines = []
     for rule in RULES:
-        found = [test.nodeid for test in run.tests if rule.applies(test)]
-        if found:
-            yield f"{rule.finding} ({_named(found)}): {rule.remedy}"
+        nodeids = [test.nodeid for test in run.tests if rule.applies(test)]
+        if nodeids:
+            lines.append(f"{rule.finding} ({_named(nodeids)}): {rule.remedy}")
+    return lines
 
 
 def _named(nodeids: Sequence[str]) -> str:
@@ -106,7 +105,9 @@ def _is_large(test: TestResult) -> bool:
 
 
 def _is_noisy(test: TestResult) -> bool:
-    """A test that is decided needs no advice, however little an early look could have detected."""
+    """Return whether a test was too noisy to be decided; a decided one needs no advice, however
+    little an early look could have detected.
+    """
     v = test.headline
     if v.outcome is not Outcome.INCONCLUSIVE or v.detectable is None or v.threshold is None:
         return False

@@ -28,30 +28,31 @@ def run_address(environ: Mapping[str, str]) -> str | None:
 def render_annotations(
     run: RunResult, places: Mapping[str, Place], environ: Mapping[str, str]
 ) -> list[str]:
-    """A workflow command for each regression and KPI alert, worst test first: GitHub shows ten of
-    a step. A regression stands at the line that made it; where none is blamed, and for an alert,
-    it is that of the test, which `places` tells.
+    """Return a workflow command for each regression and KPI alert, worst test first: GitHub shows
+    ten of a step. A regression stands at the line that made it; where none is blamed, and for an
+    alert, it is that of the test, which `places` holds.
     """
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
     folder = environ.get("GITHUB_WORKSPACE", "")
     return [
-        _annotation(f"{what}: {test.nodeid}", text, guilty or places.get(test.nodeid), folder)
+        _annotation(f"{word}: {test.nodeid}", text, guilty or places.get(test.nodeid), folder)
         for test in sorted(run.tests, key=worst_first)
-        for what, text, guilty in _complaints(test, run, folder)
+        for word, text, guilty in _complaints(test, run, folder)
     ]
 
 
 def _complaints(
     test: TestResult, run: RunResult, folder: str
 ) -> Iterator[tuple[str, str, Place | None]]:
+    """Yield a word, a text and the guilty line for each annotation of a test."""
     if test.outcome is Outcome.REGRESSED:
-        yield _what(test), render_failure(test, run.against), guilty_place(test, folder)
+        yield _worse(test), render_failure(test, run.against), guilty_place(test, folder)
     for text in render_kpi_alerts(run, test.nodeid):
         yield "KPI alert", text, None
 
 
-def _what(test: TestResult) -> str:
+def _worse(test: TestResult) -> str:
     regressed = {metric.family for metric in test.judged if metric.outcome is Outcome.REGRESSED}
     return "Slower" if regressed - {MetricFamily.MEMORY} else "Larger"
 
@@ -67,7 +68,7 @@ def _annotation(title: str, text: str, place: Place | None, folder: str) -> str:
 
 
 def _relative(file: Path, folder: str) -> str:
-    """GitHub knows files by their path in the repository."""
+    """Return the path in the repository, by which GitHub knows files."""
     inside = bool(folder) and file.is_relative_to(folder)
     return (file.relative_to(folder) if inside else file).as_posix()
 
@@ -83,7 +84,7 @@ def _property(text: str) -> str:
 def write_job_summary(
     run: RunResult, notices: Sequence[str], environ: Mapping[str, str]
 ) -> str | None:
-    """Append to the step's summary where there is one; what went wrong, if anything did."""
+    """Append to the step's summary where there is one; return what went wrong, if anything did."""
     name = environ.get("GITHUB_STEP_SUMMARY")
     if not name:
         return None

@@ -32,7 +32,7 @@ def render_kpi_title(run: RunResult) -> str:
 
 
 def kpi_rows(results: Sequence[KpiResult]) -> Rows:
-    """One a KPI and test, worst first."""
+    """Return the titles and a row for each KPI and test, worst first."""
     head = ["", "KPI", "value", "target", "alert", "test"]
     return [head, *map(_row, _worst_first(results))] if results else []
 
@@ -42,7 +42,7 @@ def _worst_first(results: Sequence[KpiResult]) -> list[KpiResult]:
 
 
 def render_machine(fingerprint: Fingerprint) -> str:
-    """An absolute time means nothing without it."""
+    """Return the machine in a few words: an absolute time means nothing without it."""
     cores = fingerprint.get("cores")
     counted = "" if cores is None else ", 1 core" if cores == 1 else f", {cores} cores"
     return f"{fingerprint.get('cpu', 'an unknown CPU')}{counted}"
@@ -66,7 +66,9 @@ def _row(result: KpiResult) -> list[str]:
 
 
 def kpi_remarks(results: Sequence[KpiResult]) -> list[str]:
-    """A target that is missed shows in its row; an alert that is not certain does not."""
+    """Return what the rows do not show: why a KPI was not measured, and that an alert is not
+    certain.
+    """
     telling = [
         result
         for result in results
@@ -81,7 +83,7 @@ def _is_beyond(reading: Reading, kpi: Kpi) -> bool:
 
 
 def render_reading(reading: Reading, kpi: Kpi) -> str:
-    """ "0.82 ± 0.031 ms a step"."""
+    """Return "0.82 ± 0.031 ms a step"."""
     few = {1: " (measured once)", 2: " (measured twice)"}.get(reading.blocks, "")
     value, margin = _digits(reading.value), _digits(reading.margin, 2)
     return f"{value} ± {margin} {kpi.unit}{PER.get(kpi.metric, '')}{few}"

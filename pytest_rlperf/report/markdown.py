@@ -41,7 +41,7 @@ from pytest_rlperf.report.text import (
 def render_markdown(
     run: RunResult, notices: Sequence[str] = (), most_bytes: int | None = None
 ) -> str:
-    """Worst first, so that what `most_bytes` cuts off is what matters least."""
+    """Return the run, the worst first, so that what `most_bytes` cuts off is what matters least."""
     tests = sorted(run.tests, key=worst_first)
     if run.proof is not None:
         return _joined(_proof_pieces(run, run.proof, tests, notices), most_bytes)
@@ -74,7 +74,9 @@ def render_markdown(
 def _proof_pieces(
     run: RunResult, proof: Proof, tests: Sequence[TestResult], notices: Sequence[str]
 ) -> list[str]:
-    """What was measured is the gate; of the tests, only failures are told."""
+    """Return the parts of a proof: what was measured is the gate, so that of the tests only
+    failures are shown.
+    """
     return [
         f"## Performance: {render_proof_summary(proof)}\n",
         f"{plain(render_head(run))}, compared with itself.\n",
@@ -141,14 +143,16 @@ def _details(test: TestResult, against: str | None) -> str:
 
 
 def _repeat(test: TestResult) -> str:
-    """Beside its own failure, a test does not say how to see it again."""
+    """Return how to see a failure of the test itself again, which does not say so itself."""
     if test.failure is None or not test.repeat_command:
         return ""
     return f"\n\nRepeat:\n\n{fenced(test.repeat_command, 'sh')}"
 
 
 def _folded(summary: str, content: str) -> str:
-    """The empty lines make GitHub read Markdown again."""
+    """Return content that a click on the summary unfolds; its empty lines make GitHub read Markdown
+    again.
+    """
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
@@ -176,11 +180,11 @@ def _vanished(run: RunResult) -> Iterator[str]:
 def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
     for test in tests:
         if run.against is None and test.headline.outcome is Outcome.NO_BASELINE:
-            continue  # of all tests alike, and said above
+            continue  # the same for all tests, and said above
         if test.skipped is not None:
             yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"
-        for said in remarks(test):
-            yield f"{code(test.nodeid)}: {plain(said)}"
+        for remark in remarks(test):
+            yield f"{code(test.nodeid)}: {plain(remark)}"
 
 
 def _facts(fingerprint: Fingerprint) -> str:
@@ -192,6 +196,7 @@ def _facts(fingerprint: Fingerprint) -> str:
 
 
 def _joined(pieces: Sequence[str], most_bytes: int | None) -> str:
+    """Return the pieces as one text; those that do not fit are left out, and counted."""
     whole = encodable("\n".join(pieces) + "\n")
     if most_bytes is None or _size(whole) <= most_bytes:
         return whole

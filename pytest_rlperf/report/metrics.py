@@ -46,6 +46,7 @@ def render_interval_of(metric: Metric) -> str:
 
 
 def render_allowed(metric: Metric) -> str:
+    """Return the change that is allowed; empty: none is."""
     if metric.threshold_abs is not None:
         return f"{metric.threshold_abs:+g}"
     return format_percent(metric.verdict.threshold) if metric.verdict.threshold else ""
@@ -62,18 +63,19 @@ def render_values_of(metric: Metric) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MetricSection:
-    """A table of metrics."""
+    """A table of metrics: whose they are, its titles, and which rows and reasons it shows."""
 
     title: str
     families: frozenset[MetricFamily]
     column: str  # above the names
-    counted: str  # above the number of what was measured
+    counted: str  # above the number of blocks or processes
     remarked: frozenset[Outcome]  # whose reasons are told below the table
     allowed: bool = True  # whether it tells the change that is allowed
     quiet: frozenset[Outcome] = frozenset()  # of which only the metrics shown `always` have a row
     always: frozenset[str] = frozenset()
 
     def metrics(self, test: TestResult) -> list[Metric]:
+        """Return the metrics of a test that belong into this table."""
         own = test.metrics if test.failure is None else ()
         return [metric for metric in own if metric.family in self.families]
 
@@ -125,7 +127,7 @@ def _shown(tests: Iterable[TestResult], section: MetricSection) -> list[tuple[Me
         for metric in section.metrics(test)
         if metric.name in section.always or metric.outcome not in section.quiet
     ]
-    return sorted(shown, key=lambda each: badness(each[0].verdict)[0])
+    return sorted(shown, key=lambda row: badness(row[0].verdict)[0])
 
 
 def _row(metric: Metric, test: TestResult, section: MetricSection) -> list[str]:
@@ -183,9 +185,8 @@ def _measured_how(metric: Metric, test: TestResult) -> str:
 
 # -- what holds the memory of a test: the evidence beside its metrics -----------------------------
 
-
 LISTED = 6
-"""More processes or lines than these are not named."""
+"""The number of processes or lines that are named; more are counted."""
 
 
 def render_memory_evidence(memory: MemoryResult) -> Iterator[str]:

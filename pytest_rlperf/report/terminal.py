@@ -37,7 +37,7 @@ def render_header(partner: str, budget_s: float, cores: Sequence[int]) -> str:
 
 
 def _spans(cores: Sequence[int]) -> str:
-    """0, 1, 2, 5 → "0-2,5"."""
+    """Return "0-2,5" of 0, 1, 2 and 5."""
     spans: list[list[int]] = []
     for core in cores:
         if spans and core == spans[-1][-1] + 1:
@@ -56,20 +56,22 @@ def render_table(run: RunResult) -> list[StyledLine]:
     outcomes = (test.headline.outcome for test in tests)
     table = table_lines(time_rows(tests, run.against), outcomes)
     known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
-    remarked = [f"{test.nodeid}: {said}" for test in known for said in remarks(test)]
+    remarked = [f"{test.nodeid}: {remark}" for test in known for remark in remarks(test)]
     lines = [*remarked, *map(render_vanished, run.vanished)]
     return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
 
 def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
-    """One a test, in their order."""
+    """Return the titles and a row for each test, in their order."""
     times = time_title(against)
     head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "test"]
     return [head, *map(time_row, tests)] if tests else []
 
 
 def _in_table(test: TestResult) -> bool:
-    """A test of memory alone has a table of its own, unless there is nothing to tell there."""
+    """Return whether a test has a row here: one of memory alone has its own table, unless there is
+    nothing to show there.
+    """
     return test.time is not None or test.failure is not None or test.skipped is not None
 
 
@@ -94,7 +96,7 @@ def time_row(test: TestResult) -> list[str]:
 
 
 def render_values(test: TestResult) -> str:
-    """Time a call on both sides, and steps/s where the test declares its steps."""
+    """Return the time of a call on both sides, and steps/s where the test declares its steps."""
     if test.time is None or test.time.value is None:
         return ""
     head, base = _call_times(test.time, test.time.value)
@@ -131,7 +133,7 @@ def remarks(test: TestResult) -> Iterator[str]:
 
 
 def render_failure(test: TestResult, against: str | None) -> str:
-    """What the failing test shows: the numbers, the evidence and how to see it again."""
+    """Return what a failing test shows: the numbers, the evidence and how to see it again."""
     if test.failure is not None:
         return _cause_first(test.failure.text)
     v = test.headline
@@ -150,7 +152,9 @@ def render_failure(test: TestResult, against: str | None) -> str:
 
 
 def render_explanations(run: RunResult) -> list[str]:
-    """Of tests that were profiled though they did not regress; the others' failure tells it."""
+    """Return the explanations of tests that were profiled though they did not regress; those of
+    others are in their failures.
+    """
     return [
         line
         for test in run.tests
@@ -160,11 +164,13 @@ def render_explanations(run: RunResult) -> list[str]:
 
 
 def _cause_first(traceback: str) -> str:
-    """pytest's short summary quotes the first line, which of a traceback says nothing."""
+    """Return the traceback below its cause: pytest's short summary quotes the first line, which of
+    a traceback says nothing.
+    """
     first, *lines = traceback.splitlines() or [""]
     errors = (line.removeprefix("E").strip() for line in (first, *lines) if line.startswith("E "))
     cause = next(errors, "")
-    # That of ranks begins with it.
+    # The text of ranks begins with its cause.
     return traceback if cause in first else f"{cause}\n\n{traceback}"
 
 
@@ -180,7 +186,7 @@ def _headline(test: TestResult, against: str | None) -> str:
 
 
 def render_how(test: TestResult) -> str:
-    """ "10 blocks of 8 to 32 sliced pairs, 1 call a slice"."""
+    """Return "10 blocks of 8 to 32 sliced pairs, 1 call a slice"."""
     assert test.plan is not None
     plan = test.plan
     calls = "1 call" if plan.calls == 1 else f"{plan.calls} calls"
@@ -192,13 +198,13 @@ def render_how(test: TestResult) -> str:
 
 def render_witnesses(test: TestResult) -> str:
     """Return what the machine did meanwhile, in one line."""
-    found = witnesses(test)
+    numbers = witnesses(test)
     parts = [
-        f"steal at most {format_percent(found['steal'], signed=False)}",
-        f"preempted {found['preempted_per_s']:.0f} times/s",
+        f"steal at most {format_percent(numbers['steal'], signed=False)}",
+        f"preempted {numbers['preempted_per_s']:.0f} times/s",
     ]
-    if "cpu_change" in found:
-        parts.insert(0, f"CPU time {format_percent(found['cpu_change'])}")
+    if "cpu_change" in numbers:
+        parts.insert(0, f"CPU time {format_percent(numbers['cpu_change'])}")
     if device := device_used(test):
         busy = "" if device.utilisation is None else f" ({100 * device.utilisation:.0f} % busy)"
         parts.append(f"computed by {device.name}{busy}")
@@ -209,7 +215,7 @@ def render_witnesses(test: TestResult) -> str:
 
 
 def render_sections(run: RunResult) -> list[StyledLine]:
-    """Return the verdicts first; a part that has nothing to say is left out."""
+    """Return the parts of the summary, verdicts first; one that has nothing to say is left out."""
     advice = [f"advice: {line}" for line in render_advice(run)]
     parts = [
         render_table(run),

@@ -27,7 +27,7 @@ DETECTS = "the smallest slowdown that this run would have called a regression."
 
 
 def time_title(against: str | None) -> str:
-    """Above a column of times; None: there is one side only."""
+    """Return what stands above a column of times; None: there is one side only."""
     return "time a call" if against is None else "base → head"
 
 
@@ -37,7 +37,7 @@ def render_word(verdict: Verdict) -> str:
 
 
 def render_interval(interval: Interval) -> str:
-    """ "[+1.2, +3.4 %]"."""
+    """Return "[+1.2, +3.4 %]"."""
     return f"[{format_percent(interval.low)}, {format_percent(interval.high)}]".replace(" %,", ",")
 
 
@@ -54,6 +54,8 @@ class Style(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class StyledLine:
+    """A line of the terminal."""
+
     text: str
     style: Style = Style.PLAIN
 
@@ -66,7 +68,7 @@ Rows = list[list[str]]
 
 
 def filled(rows: Sequence[Sequence[str]], first: bool = False) -> Rows:
-    """Without the columns in which nothing stands; `first`: the first one stays all the same."""
+    """Return the table without its empty columns; `first`: the first one stays all the same."""
     if not rows:
         return []
     keep = [c for c in range(len(rows[0])) if (first and c == 0) or any(r[c] for r in rows[1:])]
@@ -74,7 +76,9 @@ def filled(rows: Sequence[Sequence[str]], first: bool = False) -> Rows:
 
 
 def aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Columns as wide as their widest cell; the last one as it is; empty columns dropped."""
+    """Return the lines of a table: columns as wide as their widest cell, the last one as it is,
+    empty ones dropped.
+    """
     shown = filled(rows, first=True)
     widths = [max(map(len, column)) for column in zip(*shown, strict=True)]
     lines = []
@@ -99,7 +103,7 @@ def table_lines(
 
 
 def fact_rows(fingerprint: Fingerprint) -> Iterator[tuple[str, str]]:
-    """Name and text; what is not known is left out."""
+    """Yield the name and the text of each fact; what is not known is left out."""
     for name, value in fingerprint.items():
         if name != "threads" and value not in (None, [], {}):
             yield name.replace("_", " "), _fact(value)
@@ -128,37 +132,37 @@ LINKED = re.compile(r"[@#]|:(?=//)|www(?=\.)", re.IGNORECASE)
 
 
 def code(text: str) -> str:
-    """Text in the face of code, in running text and in tables."""
+    """Return Markdown that shows the text as code, in running text and in tables."""
     if CODE_SPAN.fullmatch(text):
         return f"`{text}`"
-    return f"<code>{ODD.sub(lambda found: f'&#{ord(found[0])};', text)}</code>"
+    return f"<code>{ODD.sub(lambda match: f'&#{ord(match[0])};', text)}</code>"
 
 
 def html_code(text: str) -> str:
-    """The same where no Markdown is read, as in a `<summary>`."""
+    """Return HTML that shows the text as code where no Markdown is read, as in a `<summary>`."""
     escaped = html.escape(text, quote=False).replace("\n", "&#10;")
     return f"<code>{escaped}</code>"
 
 
 def plain(text: str) -> str:
-    """Running text on one line; GitHub makes neither emphasis, links nor mentions of it."""
+    """Return running text on one line; GitHub makes no emphasis, link or mention of it."""
     escaped = SPECIAL.sub(_escaped, " ".join(text.split()))
-    return LINKED.sub(lambda found: f"{found[0]}&#8203;", escaped)
+    return LINKED.sub(lambda match: f"{match[0]}&#8203;", escaped)
 
 
-def _escaped(found: re.Match[str]) -> str:
-    return html.escape(found[0]) if found[0] in "<>&" else f"\\{found[0]}"
+def _escaped(match: re.Match[str]) -> str:
+    return html.escape(match[0]) if match[0] in "<>&" else f"\\{match[0]}"
 
 
 def fenced(text: str, language: str = "") -> str:
-    """A block of code, fenced by more backticks than it holds."""
+    """Return a block of code, fenced by more backticks than it holds."""
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}{language}\n{text}\n{fence}"
 
 
 def encodable(text: str) -> str:
-    """Names of files may hold bytes that are no UTF-8."""
+    """Return text that UTF-8 can hold: names of files may have bytes that are none."""
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
@@ -168,44 +172,43 @@ CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
 
 def printable(text: str) -> str:
     """Return the text with all that no document can hold written as Python would."""
-    return CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", encodable(text))
+    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", encodable(text))
 
 
 def html_text(text: str) -> str:
-    """Text in an element, or in an attribute between quotes."""
+    """Return HTML that shows the text in an element, or in an attribute between quotes."""
     return html.escape(printable(text))
 
 
 # -- what every report says first: which revision, how many tests ended how -----------------------
 
-
 SHORT = 10
 """Digits of a commit: GitHub links them."""
-
-
 INTERRUPTED = "Interrupted: the verdicts rest on what was measured until then."
 
 
 def render_head(run: RunResult) -> str:
+    """Return which revision was measured."""
     commit = run.commit[:SHORT] if run.commit else "The working tree"
     return f"{commit} with uncommitted changes" if run.commit and run.dirty else commit
 
 
 def render_verdict(run: RunResult) -> str:
+    """Return the verdict on the whole run, as a sentence that begins with a small letter."""
     outcomes = [test.outcome for test in run.tests]
     slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
     unsure = sum(outcome in UNSURE for outcome in outcomes)
     if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
         return "nothing was compared."
     word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
-    said = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
+    text = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
     if not slower:
-        said = "nothing regressed"
+        text = "nothing regressed"
     if broken:
-        said += f", {render_tests(broken)} failed"
+        text += f", {render_tests(broken)} failed"
     if unsure:
-        said += f", {unsure} without a verdict"
-    return f"{said}."
+        text += f", {unsure} without a verdict"
+    return f"{text}."
 
 
 def _is_larger(test: TestResult) -> bool:
@@ -219,12 +222,12 @@ def render_tests(number: int) -> str:
 
 
 def render_summary(run: RunResult) -> str:
-    """ "1 regressed, 8 unchanged": worst first."""
+    """Return "1 regressed, 8 unchanged": worst first."""
     counts = Counter(test.outcome for test in run.tests)
     return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
 
 
 def worst_first(test: TestResult) -> tuple[int, int, float]:
-    """The key that sorts tests by outcome, then by severity, then by the change of time."""
+    """Return the key that sorts tests by outcome, then by severity, then by the change of time."""
     interval = test.headline.interval
     return *badness(test.worst), -(interval.change if interval else 0.0)

@@ -311,7 +311,7 @@ def _jobs_of_result(path: Path) -> list[MeasuredJob]:
 
 
 def _is_counted(test: Mapping[str, Any]) -> bool:
-    """Tell such tests from others in the same result, which have nothing to say."""
+    """Return whether the test is such a job; others in the same result have nothing to say."""
     missing = [*misfits(test.get("ranks"), RANKS, ""), *misfits(test.get("work"), WORK, "")]
     return not missing and bool(test["ranks"]["communication"]) and bool(test.get("steps"))
 

@@ -151,7 +151,7 @@ class _Split:
         ]
 
     def are_slopes(self) -> list[bool]:
-        """Tell for each bound whether a line fits both its segments better than two levels."""
+        """Return for each bound whether a line fits both its segments better than two levels."""
         return [
             line_through((*old, *new)).squares < squares(old) + squares(new)
             for old, new in pairwise(self.segments)

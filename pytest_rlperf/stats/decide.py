@@ -142,7 +142,7 @@ class Gate:
         return estimated.bound(confidence, min(errors, MOST_BLUR))
 
     def exceeded(self, estimated: Estimate, doubt: Doubt) -> bool:
-        """Tell whether the change lies above the threshold, and unchanged code would not do this.
+        """Return whether the change lies above the threshold, and unchanged code would not do this.
         That its blur does not, must be as sure as at a single look: it is the same in every one.
         """
         blur_errors = NormalDist().inv_cdf(1 - self.last.unchanged)
@@ -204,7 +204,7 @@ def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -
 
 
 def by_sums(blocks: Sequence[BlockChange], gate: Gate) -> bool:
-    """Tell whether the sums disagree with the typical pair, beyond noise and by an amount that
+    """Return whether the sums disagree with the typical pair, beyond noise and by an amount that
     matters. They do when only some of the calls became slower: then the sums are right.
     """
     gap = estimate([b.total - b.typical for b in blocks])
@@ -217,7 +217,7 @@ def _estimate(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Estimate
 
 
 def _passes(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> bool:
-    """Tell whether the test passes. Few blocks may not yet show a disagreement, so the sums must
+    """Return whether the test passes. Few blocks may not yet show a disagreement, so the sums must
     lie below the limit too.
     """
     if gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL) >= gate.limit:
@@ -248,8 +248,8 @@ def _confirms(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate) 
 
 
 def _agree(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate, doubt: Doubt) -> bool:
-    """Tell whether the fresh blocks leave no more doubt than this, and the interval of all blocks,
-    which is what is shown, agrees."""
+    """Return whether the fresh blocks leave no more doubt than this, and the interval of all
+    blocks, which is what is shown, agrees."""
     fresh, every = (_estimate(part, sums, gate) for part in (blocks[look:], blocks))
     return gate.exceeded(fresh, doubt) and gate.bound(every, REPORTED_TAIL) > gate.limit
 

@@ -31,7 +31,8 @@ class Ended:
     reason: str
 
     @classmethod
-    def of_base(cls, state: str, text: str) -> Self:
+    def base_did_not_run(cls, state: str, text: str) -> Self:
+        """Return that there is no baseline: the base ended in `state` and said `text`."""
         cause = error_line(text)
         trouble = BASE_TROUBLE.get(state, state)
         if "No module named" in cause and "rlperf_build" not in cause:
@@ -39,7 +40,8 @@ class Ended:
         return cls(Outcome.NO_BASELINE, f"{trouble}: {cause}" if cause else trouble)
 
     @classmethod
-    def of_work(cls, head: Mapping[str, float], base: Mapping[str, float]) -> Self:
+    def different_work(cls, head: Mapping[str, float], base: Mapping[str, float]) -> Self:
+        """Return that the sides are incomparable, with the counts of work that differ."""
         parts = [
             f"{name} is {_count(base.get(name))} on the base and {_count(head.get(name))} on head"
             for name in sorted(head.keys() | base.keys())
@@ -49,6 +51,7 @@ class Ended:
 
     @classmethod
     def alone(cls, blocks: int) -> Self:
+        """Return that there was nothing to compare with in so many blocks."""
         if not blocks:
             return cls(Outcome.NO_BASELINE, "the budget ran out before it was measured")
         return cls(Outcome.NO_BASELINE, "measured, with nothing to compare with")

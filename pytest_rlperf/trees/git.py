@@ -183,7 +183,7 @@ def resolve(root: Path, ref: str) -> Revision:
 
 
 def working_state(root: Path, besides: Path | None = None) -> WorkingState:
-    """Tell the commit and whether the tree differs from it. Untracked Python files count, since
+    """Return the commit and whether the tree differs from it. Untracked Python files count, since
     they can be imported; what lies in the folder `besides` does not.
     """
     try:

@@ -67,7 +67,7 @@ def moved_path(trees: Trees, sys_path: Iterable[str]) -> list[str]:
 
 
 def _is_place(entry: str) -> bool:
-    """Tell a folder from the words that some finders put on the import path."""
+    """Return whether it is a folder, and no word that some finder put on the import path."""
     return os.path.exists(entry or ".")
 
 

@@ -193,7 +193,9 @@ def _is_at_or_below(path: str, places: frozenset[str]) -> bool:
 
 
 def _is_no_folder(path: Path) -> bool:
-    """Tell what cannot hold files: a link to a folder cannot, since it could leave the tree."""
+    """Return whether it cannot hold files: a link to a folder cannot, since it could leave the
+    tree.
+    """
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 

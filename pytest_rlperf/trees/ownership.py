@@ -118,7 +118,9 @@ def _real(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_installed(tree: str, inside: str) -> bool:
-    """Tell whether the path lies in an environment within the tree, which may lie in one itself."""
+    """Return whether the path lies in an environment within the tree, which may lie in one
+    itself.
+    """
     if not inside:
         return False
     folder, name = os.path.split(inside)

@@ -74,7 +74,9 @@ class Modules:
         return tuple(place for place in self._places[package] if place.is_dir())
 
     def is_library(self, package: str) -> bool:
-        """Tell a library from helpers of the tests, where files may be no Python, on purpose."""
+        """Return whether it is a library: files of the tests' helpers may be no Python, on
+        purpose.
+        """
         return package not in TEST_FOLDERS and bool(self.folders(package))
 
     def files(self, name: str) -> Iterator[Path]:
@@ -204,8 +206,8 @@ CONFTEST = "conftest.py"
 
 
 def is_reached(test: Path, imports: Set[Path], changed: Iterable[Path], top: Path) -> bool:
-    """Tell whether any changed file reaches the test. `imports` are the files that the test's file
-    leads to, itself and its conftests included.
+    """Return whether any changed file reaches the test. `imports` are the files that the test's
+    file leads to, itself and its conftests included.
     """
     return any(_reaches(file, test, imports, top) for file in changed)
 

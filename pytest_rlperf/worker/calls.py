@@ -25,7 +25,7 @@ def _is_count(value: object) -> bool:
 
 
 def counts(work: Work, result: Any) -> dict[str, float]:
-    """The declared work as plain numbers."""
+    """Return the declared work as plain numbers."""
     declared = work(result) if callable(work) else (work or {})
     if not isinstance(declared, Mapping):
         raise FixtureError(
@@ -51,7 +51,7 @@ OVERHEAD_ROUNDS = 5
 def make_loop(
     func: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, object]
 ) -> Callable[[int], Any]:
-    """A function of n that calls `func` n times and returns the last result.
+    """Return a function of n that calls `func` n times and returns the last result.
 
     The call is written out with its arguments as locals: unpacking `*args` and `**kwargs`
     costs as much as a 50 ns function and would dilute a change in one.
@@ -83,7 +83,7 @@ def _bare_loop(n: int) -> None:
 
 
 def loop_overhead_ns(clock: Clock) -> float:
-    """What the loop itself costs a call: the least of a few tries, since noise only adds."""
+    """Return what the loop itself costs a call: the least of a few tries, since noise only adds."""
     return min(_bare_loop_ns(clock) for _ in range(OVERHEAD_ROUNDS))
 
 
@@ -101,7 +101,7 @@ class Measured(Protocol):
 
     @property
     def loop_counts(self) -> bool:
-        """Whether what the loop itself cost is to be subtracted."""
+        """Return whether what the loop itself cost is to be subtracted."""
         ...
 
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
@@ -149,11 +149,11 @@ class Calls:
         return _with_device(measurement, self.settle, plan)
 
     def warm(self, calls: int) -> None:
-        """An untimed slice."""
+        """Run an untimed slice."""
         self._untimed(calls)
 
     def once(self) -> Any:
-        """One untimed call."""
+        """Make one untimed call; return its result."""
         return self._untimed(1)
 
     def _untimed(self, calls: int) -> Any:
@@ -165,7 +165,7 @@ class Calls:
         return result
 
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
-        """One slice: `calls` calls, preparing their state outside the timed part."""
+        """Time one slice of `calls` calls, preparing their state outside the timed part."""
         if self._setup is None:
             clock.start()
             result = self._loop(calls)
@@ -249,17 +249,17 @@ class Rounds:
         return _with_device(measurement, self.settle, plan)
 
     def once(self) -> Any:
-        """One round that is not judged."""
+        """Run one round that is not judged; return its result."""
         elapsed = self._round(WallClock())
         if self._made > self.warmup:
             self.times_ns.append(elapsed.own_ns / self.iterations)
         return self._result
 
     def warm(self, calls: int) -> None:
-        """No untimed slice: the test would count its calls."""
+        """Do nothing: the test would count the calls of an untimed slice."""
 
     def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
-        """One slice, of whole rounds."""
+        """Time one slice, of whole rounds."""
         rounds = calls // self.iterations
         elapsed = self._one_by_one(rounds, clock) if self.has_setup else self._at_once(calls, clock)
         self.times_ns += [elapsed.own_ns / calls] * rounds

@@ -20,7 +20,8 @@ import time
 from collections.abc import Callable
 
 METRONOME, COMPUTE, STREAM = "metronome", "compute", "stream"
-SHAKES = (None, COMPUTE, STREAM)
+NEIGHBOURS = (None, COMPUTE, STREAM)
+"""None: the core next to the block's is left alone."""
 PERIOD_S = 0.0005
 CHECK_EVERY = 1000
 PIECE_BYTES = 4 << 20
@@ -28,12 +29,12 @@ PIECES = 16
 ROUNDS = 20_000
 
 
-def shake_of(index: int, cores: int) -> str | None:
+def neighbour_of(index: int, cores: int) -> str | None:
     """Return the neighbour of a block: of three blocks in a row one is left alone and two are
     disturbed, each in another way; in the long run every core meets all three.
     """
-    turn = index // cores if cores % len(SHAKES) == 0 else 0  # or they would go in step
-    return SHAKES[(index + turn) % len(SHAKES)]
+    turn = index // cores if cores % len(NEIGHBOURS) == 0 else 0  # or they would go in step
+    return NEIGHBOURS[(index + turn) % len(NEIGHBOURS)]
 
 
 def disturb(kind: str, parent: int) -> None:

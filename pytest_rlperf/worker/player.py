@@ -46,7 +46,7 @@ MANY_CALLS = (
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 Importer = Callable[[Sequence[str], float], float]
-"""Of names, within so many seconds: how long they take to be imported."""
+"""Called with names and seconds: returns the time that importing them takes, within that limit."""
 
 
 class Player:
@@ -83,12 +83,14 @@ class Player:
 
     @property
     def abandoned(self) -> bool:
-        """The partner left in the middle of the slices: this side is not to blame."""
+        """Return whether the partner left in the middle of the slices: this side is not to
+        blame.
+        """
         return self._abandoned
 
     @property
     def probes(self) -> bool:
-        """Whether memory is looked at in this test, and time is not."""
+        """Return whether memory is looked at in this test, and time is not."""
         return self._order is not None and self._order.probe is not None
 
     @property
@@ -97,6 +99,7 @@ class Player:
         return self._advice
 
     def begin(self, order: Order) -> None:
+        """Prepare for the next test."""
         listen(None)  # a function that raised in a slice has left it on
         self._order = order
         self._begun = time.monotonic()
@@ -115,6 +118,7 @@ class Player:
         steps: int | None,
         advice: str | None = MANY_CALLS,
     ) -> Any:
+        """Measure the calls of a test as ordered; return what the last of them returned."""
         if self._order is None:
             raise FixtureError(
                 "rlperf was called outside of a test; call it in the test body, not in a fixture "
@@ -215,6 +219,7 @@ class Player:
         return self._read_ns
 
     def _clock_of(self, order: Order, plan: Plan, calls: Measured) -> Clock:
+        """Return the clock that suits the plan."""
         if not isinstance(self._clock, SystemClock):
             return self._clock
         if plan.mode is Mode.LIVE:
@@ -227,6 +232,9 @@ class Player:
     def _slices(
         self, order: Order, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
     ) -> tuple[list[Elapsed], Any, int]:
+        """Play the slices in step with the partner; return their times, what the last call
+        returned, and how often this process lost the core meanwhile.
+        """
         slices: list[Elapsed] = []
         result = alive = None
 
@@ -237,8 +245,9 @@ class Player:
             slices.append(elapsed)
 
         def go_on() -> None:
-            """A call beyond those of the plan; a test that has no more to give has not failed. What
-            the test gets is of its last call: it may hold it against what its objects are now."""
+            """Make a call beyond those of the plan; a test that has no more to give has not failed.
+            What the test gets is of its last call: it may hold it against what its objects are now.
+            """
             nonlocal result
             with suppress(Exception):
                 result = calls.once()
@@ -279,6 +288,6 @@ class Player:
 
 
 def own_ns(elapsed: Elapsed, plan: Plan, overhead_ns: float) -> int:
-    """The judged time of a slice, without what the loop itself cost."""
-    taken = wall_time(elapsed) if plan.wall else own_time(elapsed)
-    return max(1, round(taken - plan.calls * overhead_ns))
+    """Return the judged time of a slice, without what the loop itself cost."""
+    judged_ns = wall_time(elapsed) if plan.wall else own_time(elapsed)
+    return max(1, round(judged_ns - plan.calls * overhead_ns))

@@ -36,7 +36,7 @@ from pytest_rlperf.worker.turns import Baton
 
 PLAYER = pytest.StashKey[Player]()
 PR_SET_PDEATHSIG = 1
-"""Of prctl(2): the signal this process gets when its parent ends."""
+"""An option of prctl(2): the signal that this process gets when its parent ends."""
 
 
 def work(job: Job) -> int:
@@ -59,7 +59,9 @@ def work(job: Job) -> int:
 
 
 def _end_with_the_controller() -> None:
-    """Even in the middle of a call that never returns, which no message could reach."""
+    """Let the kernel end this process when the controller ends, even in the middle of a call that
+    never returns, which no message could reach.
+    """
     if sys.platform == "linux":
         import ctypes
 
@@ -156,7 +158,7 @@ class WorkerSession:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self) -> tuple[str, str, str]:
-        """No letters: the output is the tests' own."""
+        """Show no letters: the output is the tests' own."""
         return "", "", ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -167,7 +169,7 @@ class WorkerSession:
 
 
 def _text(report: pytest.TestReport, advice: str | None) -> str:
-    """The traceback with what to do about it, or the bare reason of a skip."""
+    """Return the traceback with what to do about it, or the bare reason of a skip."""
     if report.skipped and hasattr(report, "wasxfail"):
         return f"expected to fail: {report.wasxfail}".removesuffix(": ")
     if report.skipped and isinstance(report.longrepr, tuple):

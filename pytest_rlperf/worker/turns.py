@@ -66,7 +66,7 @@ class Baton:
             raise PartnerGone("the other side stopped in the middle of a test")
 
     def waiting(self) -> bool:
-        """Tell whether `wait` would return, or raise, at once."""
+        """Return whether `wait` would return, or raise, at once."""
         if self._sock is None or self.overdue:
             return True
         return bool(select.select([self._sock], [], [], 0)[0])

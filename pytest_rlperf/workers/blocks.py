@@ -43,30 +43,34 @@ class Blocks:
 
     @property
     def startup_s(self) -> float:
-        """What the last workers took to come up: a block that is over sooner has to wait for the
-        next one's. 0 where those are started later, as ranks that need all cores are."""
+        """Return the seconds that the last workers took to come up: a block that is over sooner has
+        to wait for the next one's. 0 where those are started later, as ranks that need all cores
+        are.
+        """
         return self._startup_s
 
     def run(
         self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
     ) -> Iterator[Played]:
-        """One block of `orders`. Workers collect all `candidates`, since those that are started
-        ahead may be told to run any of them. Another number of threads or ranks needs other
-        workers.
+        """Run one block of `orders`, and yield each test as it was played. Workers collect all
+        `candidates`, since those that are started ahead may be told to run any of them. Another
+        number of threads or ranks needs other workers.
         """
         self._index = index
         by_kind = sorted(orders, key=lambda order: order.kind)
         for kind, group in itertools.groupby(by_kind, key=lambda order: order.kind):
             nodeids = [order.nodeid for order in candidates if order.kind == kind]
-            turned = self._turned(index, group)
+            rotated = self._rotated(index, group)
             if kind.nprocs and isinstance(self._stage.launcher, str):
-                yield from _skipped(turned, self._stage.launcher)
+                yield from _skipped(rotated, self._stage.launcher)
             else:
-                yield from self._run_group(index, kind, turned, nodeids, startup_s)
+                yield from self._run_group(index, kind, rotated, nodeids, startup_s)
 
-    def _turned(self, index: int, group: Iterable[Order]) -> list[Order]:
-        """Each block begins elsewhere: its first tests are disturbed most, by the next block's
-        start. Neighbours stay neighbours, so that fixtures of a module are made once."""
+    def _rotated(self, index: int, group: Iterable[Order]) -> list[Order]:
+        """Return the orders of a group, rotated so that each block begins elsewhere: its first
+        tests are disturbed most, by the next block's start. Neighbours stay neighbours, so that
+        fixtures of a module are made once.
+        """
         orders = list(group)
         start = self._rng(index, "first").randrange(len(orders))
         return orders[start:] + orders[:start]
@@ -84,7 +88,7 @@ class Blocks:
         if ahead:
             self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
         self._end_those_leaving(besides=pair)
-        beside = [*self._metronome(index, orders), *self._shaker(index, orders)]
+        beside = [*self._metronome(index, orders), *self._neighbour(index, orders)]
         try:
             pair.wait_collected(startup_s)
             self._startup_s = pair.startup_s if ahead else 0.0
@@ -101,24 +105,28 @@ class Blocks:
                 process.end()
 
     def _metronome(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
-        """Where sides run at once, the core is made to change between them often."""
+        """Start what makes a core change often between sides that run at once, on each core of
+        theirs.
+        """
         together = any(order.plan and order.plan.mode is Mode.CONCURRENT for order in orders)
         if together and len(self._stage.sides) > 1:
             for core in self._cores_of(index, max(1, orders[0].nprocs)) or (None,):
                 pinned = () if core is None else (core,)
                 yield self._beside(disturbance.METRONOME, cores=pinned)
 
-    def _shaker(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
+    def _neighbour(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
+        """Start what keeps the next core busy, where this block is to be disturbed."""
         cores = self._stage.cores
-        if not self._stage.shaken or not cores or not any(order.plan for order in orders):
+        if not self._stage.disturbed or not cores or not any(order.plan for order in orders):
             return
-        kind = disturbance.shake_of(index, len(cores))
+        kind = disturbance.neighbour_of(index, len(cores))
         if kind is not None:
-            neighbour = self._cores_of(index + 1, 1)
-            yield self._beside(kind, cores=neighbour)
+            yield self._beside(kind, cores=self._cores_of(index + 1, 1))
 
     def _beside(self, kind: str, cores: tuple[int, ...]) -> Process:
-        """A process that is told its parent: it may be an orphan before it could ask."""
+        """Start a process that disturbs these cores. It is told its parent: it may be an orphan
+        before it could ask.
+        """
         return Process(
             [sys.executable, "-I", "-S", disturbance.__file__, kind, str(os.getpid())],
             env=os.environ,
@@ -150,7 +158,7 @@ class Blocks:
         return pair
 
     def _cores_of(self, index: int, number: int) -> tuple[int, ...]:
-        """The block's core first, then its neighbours; empty where there is no pinning."""
+        """Return the block's core, then its neighbours; nothing where there is no pinning."""
         cores = self._stage.cores
         if not cores:
             return ()
@@ -160,8 +168,9 @@ class Blocks:
         return random.Random(f"{self._stage.seed}/{index}/{purpose}")
 
     def _end_those_leaving(self, besides: Pair) -> None:
-        """Pairs of earlier blocks have had a block's time to end in good order; one that was
-        started ahead for tests that then had no turn is not needed any more."""
+        """End the pairs of earlier blocks, which have had a block's time to end in good order, and
+        those that were started ahead for tests that then had no turn.
+        """
         for key in [key for key, pair in self._ahead.items() if key[0] < self._index]:
             self._ahead.pop(key).end()
         kept = [besides, *self._ahead.values()]

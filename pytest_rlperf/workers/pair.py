@@ -69,17 +69,21 @@ class Pair:
 
     @property
     def usable(self) -> bool:
-        """A side that could not even collect would not do better a second time."""
+        """Return whether this pair can run another test, or need not be started anew: a side that
+        could not even collect would not do better a second time.
+        """
         return not any(side.broken and side.collected is not None for side in self._sides)
 
     @property
     def startup_s(self) -> float:
-        """From the start of the processes until the tests were collected; 0 as long as unknown."""
+        """Return the seconds from the start of the processes until the tests were collected; 0 as
+        long as that is unknown.
+        """
         return max(side.startup_s for side in self._sides)
 
     @property
     def pids(self) -> list[int]:
-        """Return the processes that each side's others descend from."""
+        """Return the id of each side's first process, which all its others descend from."""
         return [side.process.pid for side in self._sides]
 
     def wait_collected(self, seconds: float) -> None:
@@ -92,7 +96,7 @@ class Pair:
                         side.hang(seconds)
 
     def run(self, order: Order) -> list[SideRun]:
-        """One test on all sides; answers in the order of the sides."""
+        """Run one test on all sides; return how it ended, in the order of the sides."""
         playing = []
         for side in self._sides:
             side.clear()
@@ -111,7 +115,9 @@ class Pair:
 
     def _let_go(self) -> None:
         """Start the slices when all are ready; send one home whose partner cannot play."""
-        waiting = [side for side in self._sides if side.ready and not side.told and not side.run]
+        waiting = [
+            side for side in self._sides if side.ready and not side.answered and not side.run
+        ]
         if len(waiting) == len(self._sides):
             answer: FromController = Go()
         elif all(side.run is not None for side in self._sides if side not in waiting):
@@ -119,20 +125,22 @@ class Pair:
         else:
             return
         for side in waiting:
-            side.told = True
+            side.answered = True
             side.tell(answer)
 
     def _give_up(self, seconds: float) -> None:
-        """The deadline has passed: the side that still runs is to blame, not one that waits."""
+        """End a test whose deadline has passed; the side that still runs is to blame, not one that
+        waits.
+        """
         late = [side for side in self._sides if side.run is None]
-        busy = [side for side in late if not side.ready or side.told] or late
+        busy = [side for side in late if not side.ready or side.answered] or late
         for side in busy:
             side.hang(seconds)
         for side in late:
             side.run = side.broken = side.run or SideRun(State.RAN)
 
     def _listen(self, until: float) -> bool:
-        """Take what has arrived; False when the time is up."""
+        """Take what has arrived; return False when the time is up."""
         heard = set()
         for key, _ in self._selector.select(min(POLL_S, max(0.0, until - time.monotonic()))):
             side: DuetSide = key.data
@@ -192,7 +200,9 @@ def _start_side(
 
 
 def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path) -> WorkerSide:
-    """Sockets are made here and closed here: the child has its own copies after the start."""
+    """Start a single process. Sockets are made here and closed here: the child has its own copies
+    after the start.
+    """
     ours, theirs = socket.socketpair()
     baton_fd = None if baton is None else baton.fileno()
     job = replace(start.job, channel_fd=theirs.fileno(), baton_fd=baton_fd)
@@ -214,7 +224,6 @@ def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path)
 
 
 # -- what stays the same over a run, and the workers that are started on it ----------------------
-
 
 PADDING_MAX = 4096
 SEED_MAX = 2**32
@@ -249,7 +258,7 @@ class Stage:
     seed: int
     token: str  # marks every process of the run, those that tests start included
     launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
-    shaken: bool = False  # disturb two of three blocks on purpose (see `shaker`)
+    disturbed: bool = False  # disturb two of three blocks on purpose (`worker.disturbance`)
 
 
 def start_pair(
@@ -261,7 +270,7 @@ def start_pair(
     cores: tuple[int, ...],
     scattered: bool = True,
 ) -> Pair:
-    """A fresh process of each side; `scattered`: their memory is laid out by chance."""
+    """Start a fresh process of each side; `scattered`: their memory is laid out by chance."""
     hash_seed = rng.randrange(SEED_MAX)
     starts = []
     for side in stage.sides:

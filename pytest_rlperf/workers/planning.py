@@ -105,15 +105,15 @@ def _waits(scouted: Scouted, spec: Spec) -> bool:
 
 
 def _may_go_on(scouted: Scouted, pairs: int) -> bool:
-    """Tell whether the side that is done first can make further calls: not where the test counts
+    """Return whether the side that is done first can make further calls: not where the test counts
     them, where all ranks of a job would have to make them, or where one takes as long as the block.
     """
     return pairs >= WHOLE_PERIOD and not scouted.rounds and scouted.exchanges is None
 
 
 def _may_share_cores(scouted: Scouted, spec: Spec, cores: int) -> bool:
-    """Tell whether two MPI jobs can run at once: ranks that compute for long between two exchanges.
-    One that waits for a message would burn the other job's time, and wait for its turns.
+    """Return whether two MPI jobs can run at once: ranks that compute for long between two
+    exchanges. One that waits for a message would burn the other job's time, and wait for its turns.
     """
     alone_ns = scouted.call_ns / max(1, scouted.exchanges or 0)
     unseen = scouted.exchanges == 0 and scouted.processes > 1  # by another communicator, perhaps

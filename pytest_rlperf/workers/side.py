@@ -56,7 +56,7 @@ class Ends(Protocol):
 
     @property
     def pid(self) -> int:
-        """The id of the process that all others of it descend from."""
+        """Return the id of the process that all others of it descend from."""
         ...
 
     @property
@@ -93,7 +93,7 @@ class DuetSide(Protocol):
     """A side of a duet, as far as a pair asks of it."""
 
     name: str
-    told: bool  # that the slices begin, or that they do not
+    answered: bool  # it was told that the slices begin, or that they do not
     broken: SideRun | None  # why it can run no further test
 
     @property
@@ -154,6 +154,7 @@ class Account:
             self._output.mark_output()
 
     def take(self, message: Message) -> None:
+        """Note what a message says."""
         match message:
             case Collected(nodeids, at):
                 self.collected = set(nodeids)
@@ -166,8 +167,8 @@ class Account:
                 self.report = message
             case Trouble(outcome, text, sections):
                 # The first report of a test is the cause; a failing teardown may follow.
-                told = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
-                self._trouble = self._trouble or told
+                trouble = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
+                self._trouble = self._trouble or trouble
             case Finished():
                 self.run = self._finished(message)
 
@@ -200,7 +201,7 @@ class WorkerSide(Account):
 
     def clear(self) -> None:
         super().clear()
-        self.told = False
+        self.answered = False
 
     def listen(self) -> None:
         for message in self.channel.feed():

@@ -41,7 +41,7 @@ class Job:
         files = RankFiles(self._folder, rank)
         files.write_phase(phase)
         if report is not None:
-            files.write_report({"outcome": report, "when": "call", "text": f"said {rank}"})
+            files.write_report(RankReport(RankOutcome(report), f"said {rank}", "call"))
         if left is not None:
             files.write_exit(RankExit(signal=left[1], status=left[0], at=at))
 
@@ -137,9 +137,9 @@ def test_a_file_that_is_half_written_is_none(tmp_path: Path):
 
 def test_the_first_report_of_a_rank_stays(tmp_path: Path):
     files = RankFiles(str(tmp_path), 0)
-    for outcome in ("failed", "passed"):
-        files.write_report({"outcome": outcome, "text": ""})
-    assert files.report() == RankReport(RankOutcome.FAILED, "")
+    for outcome in (RankOutcome.FAILED, RankOutcome.PASSED):
+        files.write_report(RankReport(outcome))
+    assert files.report() == RankReport(RankOutcome.FAILED)
 
 
 ENDS = st.tuples(

@@ -20,7 +20,7 @@ from pytest_rlperf.model.profile import (
 from pytest_rlperf.profile.profiler import (
     SLICES,
     Places,
-    Sittings,
+    ProfiledRuns,
     function_plan,
     line_plan,
     side_profile,
@@ -159,24 +159,24 @@ LEFT_ALONE = SideRun(State.ABANDONED)
 RAN = SideRun(State.RAN, report=Measurement(side([1]), profile=SlicesProfile()))
 
 
-def sittings(*runs: SideRun) -> Sittings:
-    found = Sittings()
+def profiled_runs(*runs: SideRun) -> ProfiledRuns:
+    found = ProfiledRuns()
     found.take(Played("test_it", runs, core=None, steal=0.0, seconds=1.0))
     return found
 
 
 def test_two_sides_that_ran_are_a_pair():
-    found = sittings(RAN, RAN)
+    found = profiled_runs(RAN, RAN)
     assert len(found.played) == 1
     assert not found.trouble
 
 
 @pytest.mark.parametrize("runs", [(FAILED, LEFT_ALONE), (LEFT_ALONE, FAILED)])
 def test_the_side_that_failed_says_why_whoever_had_the_first_turn(runs: tuple[SideRun, ...]):
-    found = sittings(*runs)
+    found = profiled_runs(*runs)
     assert not found.played
     assert found.trouble == "RuntimeError: I am watched"
 
 
 def test_a_side_without_a_word_is_named_by_its_state():
-    assert sittings(RAN, SideRun(State.CRASHED)).trouble == "crashed"
+    assert profiled_runs(RAN, SideRun(State.CRASHED)).trouble == "crashed"

@@ -168,7 +168,7 @@ def test_what_ended_early_keeps_its_own_reason(blocks: int, reason: str):
 
 
 def test_different_work_names_each_differing_count_with_both_values():
-    ended = Ended.of_work(
+    ended = Ended.different_work(
         {"episodes": 3, "updates": 101, "new": 1}, {"episodes": 3, "updates": 100, "old": 2.5}
     )
     assert ended.outcome is Outcome.INCOMPARABLE
@@ -215,4 +215,4 @@ def test_different_work_names_each_differing_count_with_both_values():
     ],
 )
 def test_trouble_on_the_base_is_no_baseline_and_names_the_cause(state: str, text: str, reason: str):
-    assert Ended.of_base(state, text) == Ended(Outcome.NO_BASELINE, reason)
+    assert Ended.base_did_not_run(state, text) == Ended(Outcome.NO_BASELINE, reason)

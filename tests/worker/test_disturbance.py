@@ -15,7 +15,7 @@ import pytest
 
 from pytest_rlperf.gate.partners import SAVE_BLOCKS
 from pytest_rlperf.worker import disturbance
-from pytest_rlperf.worker.disturbance import COMPUTE, METRONOME, SHAKES, STREAM, shake_of
+from pytest_rlperf.worker.disturbance import COMPUTE, METRONOME, NEIGHBOURS, STREAM, neighbour_of
 
 PARENT = """
 import os, subprocess, sys
@@ -37,15 +37,15 @@ scripts = pytest.mark.parametrize(
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 6, 8, 9, 64])
 def test_the_blocks_of_a_save_are_shared_out_evenly(cores: int):
-    blocks = Counter(shake_of(index, cores) for index in range(1, SAVE_BLOCKS + 1))
-    assert blocks.keys() == set(SHAKES)
+    blocks = Counter(neighbour_of(index, cores) for index in range(1, SAVE_BLOCKS + 1))
+    assert blocks.keys() == set(NEIGHBOURS)
     assert max(blocks.values()) - min(blocks.values()) <= 2
 
 
 @pytest.mark.parametrize("cores", [1, 2, 3, 4, 6, 8, 9, 64])
 def test_every_core_meets_every_disturbance(cores: int):
-    met = {(index % cores, shake_of(index, cores)) for index in range(3 * cores)}
-    assert met == set(itertools.product(range(cores), SHAKES))
+    met = {(index % cores, neighbour_of(index, cores)) for index in range(3 * cores)}
+    assert met == set(itertools.product(range(cores), NEIGHBOURS))
 
 
 @posix

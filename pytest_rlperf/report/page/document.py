@@ -277,8 +277,8 @@ def _alerted(run: RunResult) -> bool:
 
 
 def _sentence(run: RunResult) -> str:
-    said = render_verdict(run) if run.proof is None else render_proof_summary(run.proof)
-    return f"{said[0].upper()}{said[1:]}"
+    text = render_verdict(run) if run.proof is None else render_proof_summary(run.proof)
+    return f"{text[0].upper()}{text[1:]}"
 
 
 def _facts(run: RunResult) -> list[Markup]:
@@ -291,7 +291,7 @@ def _facts(run: RunResult) -> list[Markup]:
 
 
 def _bar(run: RunResult) -> Markup | None:
-    """How the tests ended, by share; the same is said in words above it."""
+    """Return a bar of how the tests ended, by share; the same is said in words above it."""
     ended = [test.outcome for test in run.tests]
     if not ended:
         return None
@@ -392,14 +392,14 @@ def render_card(
 
 
 def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
-    told = decisive(test)
+    metric = decisive(test)
     names = dict.fromkeys(alarm.name for alarm in alarms(test, run))
     return element(
         "summary",
         element("span", _badge(test), [element("span", n, class_="badge alarm") for n in names]),
         element("h3", _name(test.nodeid)),
-        element("span", None if told is None else _change(told), class_="change"),
-        None if told is None else _strip(told, reach),
+        element("span", None if metric is None else _change(metric), class_="change"),
+        None if metric is None else _strip(metric, reach),
     )
 
 

@@ -102,7 +102,7 @@ def decisive(test: TestResult) -> Metric | None:
 
 
 ROOM_BYTES = 1_000_000
-"""For all graphs of a page together; of the rest there are links."""
+"""The room for all graphs of a page together; of the rest there are links."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,9 @@ class Flame:
 
 
 def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
-    """By node id, the worst test first; a graph that is no longer there is left out."""
+    """Return the graphs by node id, the worst test first; one that is no longer there is left
+    out.
+    """
     flames: dict[str, Flame] = {}
     room = ROOM_BYTES
     for test in sorted(run.tests, key=worst_first):
@@ -265,8 +267,8 @@ def _numbers(test: TestResult, run: RunResult) -> Markup | None:
 
 def _said(test: TestResult) -> Iterator[str]:
     """Yield what numbers and reason do not show."""
-    told = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
-    yield from (said for said in remarks(test) if not said.startswith(told))
+    shown = f"{WORDS[test.headline.outcome]}: {test.headline.reason}"
+    yield from (remark for remark in remarks(test) if not remark.startswith(shown))
     yield from metric_remarks(test, SIZES_AND_STARTS)
 
 

@@ -7,6 +7,9 @@ from typing import Any
 from pytest_rlperf.files import NUMBER, Shape, misfits
 from pytest_rlperf.model.metric import KINDS, MetricFamily
 
+ResultContent = Mapping[str, Any]
+"""The result as the file holds it and `read_result` returns it, or a part of it."""
+
 SCHEMA = 1
 """Of the result. 1: first version."""
 

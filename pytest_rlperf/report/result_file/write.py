@@ -2,7 +2,6 @@
 
 import json
 from collections import Counter
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -25,13 +24,13 @@ from pytest_rlperf.model.result import (
 from pytest_rlperf.mpi.report import rank_summary
 from pytest_rlperf.prove.rates import expectation
 from pytest_rlperf.report.evidence import device_used, witnesses
-from pytest_rlperf.report.result_file.schema import SCHEMA
+from pytest_rlperf.report.result_file.schema import SCHEMA, ResultContent
 from pytest_rlperf.wire import plain
 
 Row = dict[str, Any]
 
 
-def write_json(path: Path, content: Mapping[str, Any]) -> None:
+def write_json(path: Path, content: ResultContent) -> None:
     write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
 
 

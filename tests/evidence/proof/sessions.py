@@ -30,11 +30,11 @@ BUDGET_S = 400
 NAME = "proof"
 
 UNDISTURBED = f"""
-from pytest_rlperf.worker import disturbance as shaker
+from pytest_rlperf.worker import disturbance
 from pytest_rlperf.gate import partners
 
 partners.SAVE_BLOCKS = {LOOKS[-1]}
-shaker.SHAKES = (None,)
+disturbance.NEIGHBOURS = (None,)
 """
 """Makes blocks with all kernels, as in a save, of a machine left alone, and as many as the last
 look of a comparison wants: one run can be compared with every save, whichever kernels it chose.
