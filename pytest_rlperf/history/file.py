@@ -137,22 +137,22 @@ def _is_date(text: str | None) -> bool:
 
 
 def entries_of(result: ResultContent, name: str, committed: str | None) -> list[PastTest]:
-    """One for every test that was measured. `name` is the result's for people, `committed` the
-    date of its commit, if it is known.
+    """Return an entry for every test that was measured. `name` is the result's for people,
+    `committed` the date of its commit, if it is known.
     """
     _refuse_unfit(result, name)
     try:
-        found = _entries(result, committed)
+        entries = _entries(result, committed)
     except (AttributeError, KeyError, TypeError) as error:  # somebody edited it
         raise UsageError(
             f"{name} holds what no run writes ({type(error).__name__}); {ANEW}."
         ) from None
-    if not found:
+    if not entries:
         raise UsageError(f"{name} holds no test that was measured; there is nothing to append.")
-    for test in found:  # a line that nobody can read would stay in the history for good
+    for test in entries:  # a line that nobody can read would stay in the history for good
         if (damage := damage_of(test)) is not None:
             raise UsageError(f"{name} is damaged at {damage} of {test.nodeid}; {ANEW}.")
-    return found
+    return entries
 
 
 def _entries(result: ResultContent, committed: str | None) -> list[PastTest]:
@@ -213,8 +213,8 @@ def _metrics(test: ResultContent) -> Iterator[PastMetric]:
             )
 
 
-def _drift(found: ResultContent | None) -> float | None:
-    return found["head"]["change"] if found and found["head"]["matters"] else None
+def _drift(drift: ResultContent | None) -> float | None:
+    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
 
 
 def _machine(fingerprint: ResultContent) -> str:

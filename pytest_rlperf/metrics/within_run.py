@@ -76,9 +76,9 @@ def _added(name: str, head: SideBlock, base: SideBlock) -> float:
 def _judged(added: Sequence[float]) -> tuple[Interval | None, bool]:
     if len(added) < LEAST_BLOCKS:
         return None, False
-    found = estimate(added)
-    adds = Interval(found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
-    return adds, abs(found.mean) > PHASE_MATTERS and found.excludes_zero(DISAGREE_CONFIDENCE)
+    change = estimate(added)
+    adds = Interval(change.mean, change.bound(REPORTED_TAIL), change.bound(1 - REPORTED_TAIL))
+    return adds, abs(change.mean) > PHASE_MATTERS and change.excludes_zero(DISAGREE_CONFIDENCE)
 
 
 # Within-run drift: do the slices of a block get slower as it goes on?
@@ -124,11 +124,11 @@ def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
     """Blocks differ in length, and what grows need not grow evenly: so of each the same slices
     are looked at.
     """
-    found = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
-    bounds = (found.mean, found.bound(REPORTED_TAIL), found.bound(1 - REPORTED_TAIL))
+    change = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
+    bounds = (change.mean, change.bound(REPORTED_TAIL), change.bound(1 - REPORTED_TAIL))
     return SideDrift(
         change=Interval(*map(math.expm1, bounds)),
-        matters=math.expm1(found.bound(DOUBT)) > DRIFT_MATTERS,
+        matters=math.expm1(change.bound(DOUBT)) > DRIFT_MATTERS,
     )
 
 
@@ -179,17 +179,17 @@ def render_moved(test: TestResult) -> Iterator[str]:
 
 
 def render_drift(drift: Drift | None) -> str | None:
-    """One sentence where head's slices get slower; None: they do not."""
+    """Return a sentence where head's slices get slower; None: they do not."""
     if drift is None or not drift.head.matters:
         return None
     change = drift.head.change
-    said = (
+    text = (
         f"slices get slower as a block goes on: {format_percent(change.change)} "
         f"{render_interval(change)} from the first to the last of {drift.slices}"
     )
-    return said if drift.base is None else f"{said}; {_of_base(drift.base)}"
+    return text if drift.base is None else f"{text}; {_base_drift(drift.base)}"
 
 
-def _of_base(base: SideDrift) -> str:
+def _base_drift(base: SideDrift) -> str:
     change = format_percent(base.change.change)
     return f"so they do on the base ({change})" if base.matters else f"not on the base ({change})"
