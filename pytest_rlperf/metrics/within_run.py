@@ -1,4 +1,4 @@
-"""Which phase of a test moved: what each adds to the time of the whole call.
+"""Which phase of a test moved, by what each adds to the time of the whole call; and drift.
 
 In every block a phase takes its share of the side's time. What it adds is the difference between
 the sides over the base's whole call, so that the parts of all phases, and of what lies outside of
@@ -26,7 +26,7 @@ from pytest_rlperf.stats.decide import DISAGREE_CONFIDENCE, REPORTED_TAIL
 from pytest_rlperf.stats.estimate import estimate
 
 PHASE_MATTERS = 0.01
-"""Of the whole call."""
+"""The share of the whole call that a phase must add to be worth a word."""
 
 
 def phases_of(blocks: Sequence[Block]) -> tuple[PhaseResult, ...]:
@@ -81,7 +81,7 @@ def _judged(added: Sequence[float]) -> tuple[Interval | None, bool]:
     return adds, abs(change.mean) > PHASE_MATTERS and change.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-# Within-run drift: do the slices of a block get slower as it goes on?
+# -- drift: whether the slices of a block get slower as it goes on ------------------------------
 #
 # A buffer that grows with every call, or a leak, makes each slice a little slower than the last
 # one. Both sides may do so alike, and then the change between them does not show it. The slope of

@@ -83,7 +83,7 @@ def _figure(title: str, light: str, dark: str) -> Markup:
     return element("figure", element("figcaption", title), wide, class_="plot")
 
 
-# The form by which a reader narrows the list of tests; the script shows it and does the work.
+# -- the form that narrows the list of tests; the script shows it and does the work -------------
 
 
 def render_filters(tests: Sequence[TestResult]) -> Markup:
@@ -134,7 +134,7 @@ def _chip(name: str, value: str, text: str, number: int, kind: str = "") -> Mark
     return element("label", box, f"{text} ", count, class_=f"chip {kind}".rstrip())
 
 
-# What the page says of the run as a whole, below its tests. A part without content is left out.
+# -- the run as a whole, below its tests; a part without content is left out --------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,7 +192,7 @@ def _scaling(scaling: ScalingTable) -> Markup | None:
     return titled(3, render_scaling_title(scaling), charts, below)
 
 
-# -- the whole page: one file, which asks no host for anything and opens from disk --------------
+# -- the whole page ------------------------------------------------------------------------------
 
 
 OPEN = 3
