@@ -137,8 +137,8 @@ def _is_date(text: str | None) -> bool:
 
 
 def entries_of(result: ResultContent, name: str, committed: str | None) -> list[PastTest]:
-    """One for every test that was measured. `name` is the result's for people, `committed` the
-    date of its commit, if it is known.
+    """Return an entry for every test that was measured. `name` is the result's for people,
+    `committed` the date of its commit, if it is known.
     """
     _refuse_unfit(result, name)
     try:
@@ -213,8 +213,8 @@ def _metrics(test: ResultContent) -> Iterator[PastMetric]:
             )
 
 
-def _drift(found: ResultContent | None) -> float | None:
-    return found["head"]["change"] if found and found["head"]["matters"] else None
+def _drift(drift: ResultContent | None) -> float | None:
+    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
 
 
 def _machine(fingerprint: ResultContent) -> str:

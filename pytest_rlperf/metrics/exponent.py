@@ -43,8 +43,8 @@ def slope_weights(sizes: Sequence[float]) -> list[float]:
 
 
 def slopes(values: Mapping[float, Mapping[int, float]]) -> dict[int, float]:
-    """By block, over all sizes; `values` are logarithms by size and block. A block in which a size
-    is missing has none.
+    """Return the slope over all sizes, by block; `values` are logarithms by size and block. A block
+    in which a size is missing has none.
     """
     weights = slope_weights(list(values))
     shared = set.intersection(*(set(blocks) for blocks in values.values()))
@@ -65,7 +65,7 @@ def exponent_metric(
     curve: GrowthCurve,
     head: Sequence[float],
     base: Sequence[float],
-    decided: Decision | Ended | None,
+    judged: Decision | Ended | None,
     *,
     largest: Interval | None,
     scouted_base: float | None = None,
@@ -77,7 +77,7 @@ def exponent_metric(
     short to tell; the change then reads too small.
     """
     sizes = curve.sizes
-    decision = decided if isinstance(decided, Decision) else None
+    decision = judged if isinstance(judged, Decision) else None
     amount = decision.interval if decision else None
     value = statistics.median(head) if head else None
     base_value = None if value is None or amount is None else value - amount.change
@@ -91,7 +91,7 @@ def exponent_metric(
     label = f"sizes {', '.join(f'{size:g}' for size in sizes)}"
     return Metric(
         name=EXPONENT,
-        verdict=replace(_verdict(decided, words, largest), label=label),
+        verdict=replace(_verdict(judged, words, largest), label=label),
         head=tuple(head),
         base=tuple(base),
         value=value,
@@ -102,27 +102,27 @@ def exponent_metric(
     )
 
 
-def _verdict(decided: Decision | Ended | None, words: str, largest: Interval | None) -> Verdict:
-    if isinstance(decided, Ended):
-        return Verdict(decided.outcome, decided.reason)
-    if decided is None or decided.outcome is None or decided.interval is None:
+def _verdict(judged: Decision | Ended | None, words: str, largest: Interval | None) -> Verdict:
+    if isinstance(judged, Ended):
+        return Verdict(judged.outcome, judged.reason)
+    if judged is None or judged.outcome is None or judged.interval is None:
         reason = "too few blocks have all sizes; raise --rlperf-budget or select fewer tests"
         return Verdict(Outcome.INCONCLUSIVE, reason)
     allowed = f"{ALLOWED:+g}"
-    match decided.outcome:
+    match judged.outcome:
         case Outcome.REGRESSED if largest is None or largest.low <= 0:
             reason = "steeper, since small sizes became faster; the largest did not become slower"
             return Verdict(Outcome.UNCHANGED, reason)
         case Outcome.REGRESSED:
             reason = f"grows faster with the size than the allowed {allowed}, beyond doubt: {words}"
-            return Verdict(decided.outcome, reason, severity=_severity(decided.interval.change))
+            return Verdict(judged.outcome, reason, severity=_severity(judged.interval.change))
         case Outcome.IMPROVED:
-            return Verdict(decided.outcome, f"grows slower with the size: {words}")
+            return Verdict(judged.outcome, f"grows slower with the size: {words}")
         case Outcome.UNCHANGED:
-            return Verdict(decided.outcome, f"within the allowed {allowed}")
+            return Verdict(judged.outcome, f"within the allowed {allowed}")
         case _:
             reason = f"the blocks could not tell it from the allowed {allowed}; raise "
-            return Verdict(decided.outcome, f"{reason}--rlperf-budget, or add a size further apart")
+            return Verdict(judged.outcome, f"{reason}--rlperf-budget, or add a size further apart")
 
 
 def _severity(change: float) -> Severity:

@@ -84,12 +84,12 @@ typical pair of many slices."""
 
 
 def start_key(nodeid: str, name: str) -> str:
-    """Under which the start of a test is compared, as if it were a test itself."""
+    """Return the name under which the start of a test is compared, as if it were a test itself."""
     return f"{nodeid} {name}"
 
 
 def start_block(block: Block, name: str) -> Block:
-    """The block as if the start were all that it had measured."""
+    """Return the block as if the start were all that it had measured."""
     return replace(
         block,
         head=_start_side(block.head, name),
@@ -99,8 +99,8 @@ def start_block(block: Block, name: str) -> Block:
 
 
 def _start_side(side: SideBlock, name: str) -> SideBlock:
-    taken = (max(1, round(side.starts_ns[name])),)
-    return SideBlock(own_ns=taken, wall_ns=taken, cpu_ns=taken, calls=1, work=side.work)
+    start_ns = (max(1, round(side.starts_ns[name])),)
+    return SideBlock(own_ns=start_ns, wall_ns=start_ns, cpu_ns=start_ns, calls=1, work=side.work)
 
 
 def _whole(reference: Reference) -> Reference:
@@ -109,6 +109,9 @@ def _whole(reference: Reference) -> Reference:
 
 
 def start_gate(gate: Gate, spec: Spec) -> Gate:
+    """Return the gate of a start, which allows more than that of time unless the test says how
+    much.
+    """
     if spec.threshold is not None:
         return gate
     return replace(gate, threshold=max(LEAST_ALLOWED, gate.threshold))
@@ -117,7 +120,7 @@ def start_gate(gate: Gate, spec: Spec) -> Gate:
 def start_metric(
     name: str,
     blocks: Sequence[Block],
-    decided: Decision | Ended | None,
+    judged: Decision | Ended | None,
     threshold: float,
     *,
     labels: Iterable[str],
@@ -125,8 +128,8 @@ def start_metric(
 ) -> Metric:
     """Return a start with its verdict; `blocks` are those that `start_block` makes."""
     verdict = verdict_of(
-        decided if isinstance(decided, Decision) else None,
-        decided if isinstance(decided, Ended) else None,
+        judged if isinstance(judged, Decision) else None,
+        judged if isinstance(judged, Ended) else None,
         threshold,
         failed=False,
         skipped=False,

@@ -1,4 +1,4 @@
-"""Which phase of a test moved: what each adds to the time of the whole call.
+"""Which phase of a test moved, by what each adds to the time of the whole call; and drift.
 
 In every block a phase takes its share of the side's time. What it adds is the difference between
 the sides over the base's whole call, so that the parts of all phases, and of what lies outside of
@@ -26,7 +26,7 @@ from pytest_rlperf.stats.decide import DISAGREE_CONFIDENCE, REPORTED_TAIL
 from pytest_rlperf.stats.estimate import estimate
 
 PHASE_MATTERS = 0.01
-"""Of the whole call."""
+"""The share of the whole call that a phase must add to be worth a word."""
 
 
 def phases_of(blocks: Sequence[Block]) -> tuple[PhaseResult, ...]:
@@ -76,12 +76,12 @@ def _added(name: str, head: SideBlock, base: SideBlock) -> float:
 def _judged(added: Sequence[float]) -> tuple[Interval | None, bool]:
     if len(added) < LEAST_BLOCKS:
         return None, False
-    addition = estimate(added)
-    adds = Interval(addition.mean, addition.bound(REPORTED_TAIL), addition.bound(1 - REPORTED_TAIL))
-    return adds, abs(addition.mean) > PHASE_MATTERS and addition.excludes_zero(DISAGREE_CONFIDENCE)
+    change = estimate(added)
+    adds = Interval(change.mean, change.bound(REPORTED_TAIL), change.bound(1 - REPORTED_TAIL))
+    return adds, abs(change.mean) > PHASE_MATTERS and change.excludes_zero(DISAGREE_CONFIDENCE)
 
 
-# Within-run drift: do the slices of a block get slower as it goes on?
+# -- drift: whether the slices of a block get slower as it goes on ------------------------------
 #
 # A buffer that grows with every call, or a leak, makes each slice a little slower than the last
 # one. Both sides may do so alike, and then the change between them does not show it. The slope of
@@ -124,11 +124,11 @@ def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
     """Blocks differ in length, and what grows need not grow evenly: so of each the same slices
     are looked at.
     """
-    drift = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
-    bounds = (drift.mean, drift.bound(REPORTED_TAIL), drift.bound(1 - REPORTED_TAIL))
+    change = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
+    bounds = (change.mean, change.bound(REPORTED_TAIL), change.bound(1 - REPORTED_TAIL))
     return SideDrift(
         change=Interval(*map(math.expm1, bounds)),
-        matters=math.expm1(drift.bound(DOUBT)) > DRIFT_MATTERS,
+        matters=math.expm1(change.bound(DOUBT)) > DRIFT_MATTERS,
     )
 
 
@@ -179,17 +179,17 @@ def render_moved(test: TestResult) -> Iterator[str]:
 
 
 def render_drift(drift: Drift | None) -> str | None:
-    """One sentence where head's slices get slower; None: they do not."""
+    """Return a sentence where head's slices get slower; None: they do not."""
     if drift is None or not drift.head.matters:
         return None
     change = drift.head.change
-    said = (
+    text = (
         f"slices get slower as a block goes on: {format_percent(change.change)} "
         f"{render_interval(change)} from the first to the last of {drift.slices}"
     )
-    return said if drift.base is None else f"{said}; {_of_base(drift.base)}"
+    return text if drift.base is None else f"{text}; {_base_drift(drift.base)}"
 
 
-def _of_base(base: SideDrift) -> str:
+def _base_drift(base: SideDrift) -> str:
     change = format_percent(base.change.change)
     return f"so they do on the base ({change})" if base.matters else f"not on the base ({change})"

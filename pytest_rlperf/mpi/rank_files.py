@@ -75,7 +75,7 @@ class JobEnd:
 
     @property
     def skipped(self) -> str | None:
-        """The reason of a skip, where all ranks agree to it."""
+        """Return the reason of a skip, where all ranks agree to it."""
         every = all(rank.outcome is RankOutcome.SKIPPED for rank in self.ranks)
         return self.ranks[0].text if every and self.timeout_s is None else None
 

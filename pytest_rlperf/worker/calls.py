@@ -1,4 +1,7 @@
-"""The work that a test declares, as counts on which both sides must agree."""
+"""The calls of a measured function: in a loop, each with fresh state, or as many as a test counts.
+
+The work that a test declares is here too, as counts on which both sides must agree.
+"""
 
 import math
 import time
@@ -15,6 +18,8 @@ from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.wire import Measurement
 from pytest_rlperf.worker.clock import Clock, Elapsed, summed
 from pytest_rlperf.worker.devices import Settling
+
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 Work = Callable[[Any], Mapping[str, float]] | Mapping[str, float] | None
 """Counts, or what takes them from the result of the measured call."""
@@ -41,7 +46,7 @@ def counts(work: Work, result: Any) -> dict[str, float]:
     return {str(name): float(count) for name, count in declared.items()}
 
 
-# Calls in a loop whose own cost is small, known, and subtracted.
+# -- calls in a loop whose own cost is small, known, and subtracted -----------------------------
 
 
 OVERHEAD_CALLS = 100_000
@@ -187,10 +192,8 @@ class Calls:
         return result
 
 
-# Calls that a test counts: `benchmark.pedantic` makes as many as it says, and no other.
+# -- calls that a test counts: `benchmark.pedantic` makes as many as it says --------------------
 
-
-__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 Arguments = tuple[Sequence[Any], Mapping[str, object]]
 
@@ -283,7 +286,9 @@ class Rounds:
         return clock.stop()
 
     def _one_by_one(self, rounds: int, clock: Clock) -> Elapsed:
-        """Nothing may come between a setup and its call: it may prepare more than it returns."""
+        """Time rounds each on its own: nothing may come between a setup and its call, since it may
+        prepare more than it returns.
+        """
         begun = time.perf_counter_ns()
         elapsed = summed([self._round(clock) for _ in range(rounds)])
         around_ns = time.perf_counter_ns() - begun - elapsed.wall_ns

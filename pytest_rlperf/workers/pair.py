@@ -1,4 +1,7 @@
-"""The controller's view of a block's two workers: start them, run tests in lock-step, end them."""
+"""The controller's view of a block's two workers: start them, run tests in lock-step, end them.
+
+The `Stage` that they are started on, which stays the same over a run, is below.
+"""
 
 import itertools
 import json

@@ -27,8 +27,8 @@ class Scale:
     unit: float = 1.0  # in which round numbers are round
 
     def at(self, value: float) -> float:
-        low, high, here = (self._shown(each) for each in (self.low, self.high, value))
-        share = (here - low) / (high - low)
+        low, high, shown = (self._shown(number) for number in (self.low, self.high, value))
+        share = (shown - low) / (high - low)
         return self.start + min(1.0, max(0.0, share)) * (self.end - self.start)
 
     def _shown(self, value: float) -> float:
@@ -48,9 +48,9 @@ class Scale:
 def spanning(
     values: Iterable[float], start: float, end: float, *, log: bool = False, unit: float = 1.0
 ) -> Scale:
-    """A scale that holds all of them, with room at both ends."""
-    numbers = list(values)
-    low, high = min(numbers), max(numbers)
+    """Return a scale that holds all values, with room at both ends."""
+    held = list(values)
+    low, high = min(held), max(held)
     if log:
         room = max((high / low) ** MARGIN, 1.05)
         return Scale(low / room, high * room, start, end, log=True)
@@ -138,7 +138,9 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 
 def dots(points: Iterable[tuple[float, float]], kind: str) -> Markup:
-    """Also in one: lines of no length with round ends, as thick as their kind is."""
+    """Return the dots in one element: lines of no length with round ends, as thick as their
+    kind is.
+    """
     path = "".join(f"M{number(x)} {number(y)}h.01" for x, y in points)
     return element("path", d=path, class_=f"dots {kind}")
 

@@ -85,8 +85,8 @@ def _whisker(scale: Scale, row: IntervalRow, y: float, left: float) -> list[Mark
 
 
 def strip(interval: Interval, threshold: float | None, reach: float) -> Markup:
-    """The same in one line of a list, on a scale that all lines share; what lies beyond its `reach`
-    ends at the edge. The numbers stand beside it.
+    """Return an interval in one line of a list, on a scale that all lines share; what lies beyond
+    its `reach` ends at the edge. The numbers stand beside it.
     """
     scale = Scale(-reach, reach, 4, STRIP_WIDTH - 4)
     middle = STRIP_HEIGHT / 2
@@ -209,7 +209,9 @@ def _legend(curves: Sequence[Curve]) -> list[Markup]:
 
 
 def thinned(points: Sequence[Point], most: int = POINTS) -> list[Point]:
-    """The highest of neighbours: a peak must not be lost. The first and the last stay."""
+    """Return fewer points, of neighbours the highest: a peak must not be lost. The first and the
+    last stay.
+    """
     if len(points) <= most:
         return list(points)
     size = -(-(len(points) - 2) // (most - 2))
@@ -260,13 +262,13 @@ def _changes(trend: Trend, x: Scale) -> Iterator[Segment]:
 
 
 def _runs(points: Sequence[TrendPoint], x: Scale, y: Scale) -> Iterator[Markup]:
-    """A dot each; those whose own run failed stand out."""
+    """Yield a dot for each run; those that failed stand out."""
     places = [(x.at(i), y.at(point.level)) for i, point in enumerate(points)]
     failed = [point.outcome == Outcome.REGRESSED for point in points]
     for wanted, kind in ((False, "head"), (True, "accent regressed")):
-        chosen = [place for place, each in zip(places, failed, strict=True) if each is wanted]
-        if chosen:
-            yield dots(chosen, f"run {kind}")
+        alike = [place for place, fails in zip(places, failed, strict=True) if fails is wanted]
+        if alike:
+            yield dots(alike, f"run {kind}")
 
 
 def _creep(trend: Trend, points: Sequence[TrendPoint], x: Scale, y: Scale) -> Markup | None:
@@ -281,7 +283,7 @@ def _creep(trend: Trend, points: Sequence[TrendPoint], x: Scale, y: Scale) -> Ma
 
 
 def _commits(points: Sequence[TrendPoint], left: float) -> list[Markup]:
-    """The first and the last, below."""
+    """Return the names of the first and the last commit, which stand below the chart."""
     first, last = points[0].commit[:SHORT], points[-1].commit[:SHORT]
     half = LETTER * SHORT / 2
     return [

@@ -61,7 +61,7 @@ INSTALL = "The overview figures need matplotlib: pip install 'pytest-rlperf[plot
 
 
 def overview(run: RunResult) -> list[Markup]:
-    """Nothing where nothing was measured."""
+    """Return figures of all tests; nothing where nothing was measured."""
     if not any(test.blocks for test in run.tests):
         return []
     try:  # here: it takes half a second, and is not needed for all the rest
@@ -83,7 +83,7 @@ def _figure(title: str, light: str, dark: str) -> Markup:
     return element("figure", element("figcaption", title), wide, class_="plot")
 
 
-# The form by which a reader narrows the list of tests; the script shows it and does the work.
+# -- the form that narrows the list of tests; the script shows it and does the work -------------
 
 
 def render_filters(tests: Sequence[TestResult]) -> Markup:
@@ -134,7 +134,7 @@ def _chip(name: str, value: str, text: str, number: int, kind: str = "") -> Mark
     return element("label", box, f"{text} ", count, class_=f"chip {kind}".rstrip())
 
 
-# What the page says of the run as a whole, below its tests. A part without content is left out.
+# -- the run as a whole, below its tests; a part without content is left out --------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,7 +161,7 @@ def render_sections(
         "overview": ("Overview", overview(run)),
         "trends": ("Trends", None if history is None else trend_part(run, history)),
         "kpis": ("KPIs", _kpis(run)),
-        "scaling": ("Scaling", [_scaling(each) for each in run.scaling]),
+        "scaling": ("Scaling", [_scaling(scaling) for scaling in run.scaling]),
         "categories": ("Categories", table(category_rows(run), "The run by category")),
         "notes": ("Notes", bullets([*render_advice(run), *vanished, *notices])),
         "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
@@ -192,7 +192,7 @@ def _scaling(scaling: ScalingTable) -> Markup | None:
     return titled(3, render_scaling_title(scaling), charts, below)
 
 
-# -- the whole page: one file, which asks no host for anything and opens from disk --------------
+# -- the whole page ------------------------------------------------------------------------------
 
 
 OPEN = 3
@@ -237,7 +237,9 @@ def _own_file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Nothing is loaded, and no style or script runs but ours."""
+    """Return the page's security policy: nothing is loaded, and no style or script runs but
+    ours.
+    """
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -351,7 +353,9 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
 
 
 def _reach(tests: Sequence[TestResult]) -> float:
-    """The strips are for what lies around the allowed; larger changes end at their edge."""
+    """Return the largest change that strips show: they are for what lies around the allowed, and
+    larger changes end at their edge.
+    """
     allowed = (test.headline.threshold or 0.0 for test in tests)
     return max(LEAST_REACH, 3 * max(allowed, default=0.0))
 

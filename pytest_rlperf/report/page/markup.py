@@ -52,7 +52,7 @@ def _attribute(name: str, value: Value) -> str:
 
 
 def number(value: float) -> str:
-    """A tenth of a pixel is enough."""
+    """Return the number as an attribute has it: a tenth of a pixel is enough."""
     return f"{value:.1f}".removesuffix(".0")
 
 
@@ -80,7 +80,7 @@ def table(rows: Sequence[Sequence[str]], caption: str, last: bool = True) -> Mar
 
 
 def _cell(title: str, cell: str) -> Markup:
-    """The name of a test leads to it; code looks like code."""
+    """Return a cell; the name of a test is a link to it, and code looks like code."""
     if title == "test" and cell:
         link = element("a", element("code", cell), href=f"#{anchor(cell)}")
         return element("td", link, class_="name")
@@ -92,7 +92,7 @@ def _cell(title: str, cell: str) -> Markup:
 
 
 def facts(pairs: Iterable[tuple[str, Child]]) -> Markup | None:
-    """Name and value; those without one are left out."""
+    """Return a list of names and values; those without a value are left out."""
     known = [(name, value) for name, value in pairs if value]
     if not known:
         return None
@@ -106,17 +106,16 @@ def bullets(items: Iterable[Child]) -> Markup | None:
 
 
 def titled(level: int, title: str, *content: Child) -> Markup | None:
-    """A heading with what stands below it; None where that is nothing."""
+    """Return a heading with what stands below it; None where that is nothing."""
     below = together(*content)
     return together(element(f"h{level}", title), below) if below else None
 
 
 # -- where a test is to be found in the page ----------------------------------------------------
 
-
 LONGEST = 60
 DIGITS = 8
-"""Of a hash: names that look the same as anchors stay apart."""
+"""The digits of a hash: names that look the same as anchors stay apart."""
 
 
 def anchor(nodeid: str) -> str:

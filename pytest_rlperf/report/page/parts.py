@@ -311,14 +311,14 @@ def witness_part(test: TestResult) -> Markup | None:
         return None
     worked = ", ".join(f"{name} {value:g}" for name, value in test.blocks[-1].head.work.items())
     about = ", ".join(f"{name}: {value}" for name, value in test.spec.metadata.items())
-    known = [
+    lines = [
         ("measured", render_how(test) if test.plan else None),
         ("witnesses", render_witnesses(test)),
         ("ranks", render_ranks(test)),
         ("work of a call", worked),
         ("metadata", about),
     ]
-    return titled(4, "How it was measured", facts(known))
+    return titled(4, "How it was measured", facts(lines))
 
 
 def repeat_part(test: TestResult) -> Markup | None:
@@ -340,12 +340,14 @@ def repeat_part(test: TestResult) -> Markup | None:
 
 
 DRAWN = 24
-"""Charts: those with a finding first. The table has a line for every test."""
+"""The number of charts, those with a finding first. The table has a line for every test."""
 ABOUT = "By commit, oldest first; up is worse. Dashed: a change. Red: creep, and runs that failed."
 
 
 def trend_part(run: RunResult, history: History) -> Iterator[Child]:
-    """Of tests that are no part of this run nothing is told: the page has no place for them."""
+    """Yield findings, charts and tables of the history, without tests that are no part of this run:
+    the page has no place for them.
+    """
     known = {test.nodeid for test in run.tests}
     trends = [trend for trend in history.trends if trend.nodeid in known]
     flaky = [test for test in history.flaky if test.nodeid in known]
@@ -361,7 +363,7 @@ def trend_part(run: RunResult, history: History) -> Iterator[Child]:
 
 
 def _trend_charts(trends: Sequence[Trend]) -> Markup | None:
-    """One point is no course."""
+    """Return a chart for each trend of more than one point, those of most interest first."""
     drawable = sorted((trend for trend in trends if len(trend.points) > 1), key=_interest)
     charts = [commits_chart(_title(trend), trend) for trend in drawable[:DRAWN]]
     if not charts:
@@ -373,7 +375,9 @@ def _trend_charts(trends: Sequence[Trend]) -> Markup | None:
 
 
 def _interest(trend: Trend) -> tuple[bool, bool, float]:
-    """Those with creep first, then with changes, then by how much the last points differ."""
+    """Return the key that sorts trends: those with creep first, then with changes, then by how much
+    the last points differ.
+    """
     recent = 0.0 if trend.recent is None else abs(trend.recent.change)
     return trend.creep is None, not trend.changes, -recent
 

@@ -94,7 +94,9 @@ Draw = Callable[[Axes, Theme], None]
 
 
 def forest_plot(run: RunResult) -> Plot | None:
-    """All changes with their intervals, the worst on top; None where nothing was compared."""
+    """Return a plot of all changes with their intervals, the worst on top; None where nothing was
+    compared.
+    """
     tests = [test for test in sorted(run.tests, key=worst_first) if test.time is not None]
     compared = [
         (test, test.headline.interval) for test in tests if test.headline.interval is not None
@@ -156,7 +158,7 @@ def _draw_categories(axes: Axes, groups: dict[str, list[float]], theme: Theme) -
 
 
 def _short(nodeid: str) -> str:
-    """The end of a name tells tests apart; nothing in it that an SVG file cannot hold."""
+    """Return the end of a name, which tells tests apart, without what an SVG file cannot hold."""
     file, colons, test = nodeid.partition("::")
     name = " ".join(printable(f"{file.rpartition('/')[2]}{colons}{test}").split())
     return name if len(name) <= LONGEST else f"…{name[1 - LONGEST :]}"

@@ -323,7 +323,7 @@ def _count(row: Row) -> Count:
 
 
 def _function(text: str) -> Function:
-    """A file's name may hold a colon, a function's does not."""
+    """Return the function of this name: a file's may hold a colon, a function's does not."""
     file, _, name = text.rpartition(":")
     return Function(file, name)
 

@@ -51,7 +51,7 @@ def _is_positive(value: object) -> bool:
     return type(value) in NUMBER and value > 0  # type: ignore[operator]
 
 
-# What the keys of the machine-readable result mean; a test holds this against real results.
+# -- the meaning of each key; a test holds this against real results ----------------------------
 
 
 RUN: Mapping[str, str] = {
