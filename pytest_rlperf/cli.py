@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import NoReturn
 
 from pytest_rlperf.commands import COMMANDS, exits_text, load
-from pytest_rlperf.errors import RlperfError
-from pytest_rlperf.model.result import ExitCode
+from pytest_rlperf.errors import ExitCode, RlperfError
 
 
 class _Parser(ArgumentParser):

@@ -1,4 +1,10 @@
-"""Errors a user can cause. Each message says what failed, then what to do."""
+"""Errors a user can cause, and the numbers that runs and commands end with.
+
+The message of an error says what failed, then what to do.
+"""
+
+from collections.abc import Mapping
+from enum import IntEnum
 
 
 class RlperfError(Exception):
@@ -23,3 +29,26 @@ class MemoryUnreadable(RlperfError):
 
 class PartnerGone(RlperfError):
     """The other side of the duet stopped in the middle of a test."""
+
+
+class ExitCode(IntEnum):
+    """The number that a run or a command ends with; 2 to 5 are pytest's own."""
+
+    FINE = 0
+    FAILED = 1
+    INTERRUPTED = 2
+    USAGE = 4
+    NO_TESTS = 5
+    NOTHING_COMPARED = 6
+
+
+MEANINGS: Mapping[ExitCode, str] = {
+    ExitCode.FINE: "nothing regressed and nothing failed",
+    ExitCode.FAILED: "a test regressed, crossed the alert of a KPI, or failed as any test does",
+    ExitCode.INTERRUPTED: "Ctrl+C, or a module that could not be collected",
+    ExitCode.USAGE: "what was asked for cannot be done; one sentence says why",
+    ExitCode.NO_TESTS: "no performance test was selected, and no comparison asked for",
+    ExitCode.NOTHING_COMPARED: "a comparison was asked for (--rlperf-against, --rlperf-strict), "
+    "and nothing could be compared",
+}
+"""Why `pytest --rlperf` ends with each of them."""

@@ -6,14 +6,13 @@ import re
 from dataclasses import dataclass, fields
 from itertools import combinations, pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.history.records import DATA_BRANCH
+from pytest_rlperf.history import DATA_BRANCH
 from pytest_rlperf.model.memory import Limits, parse_limit
-from pytest_rlperf.model.profile import ProfileWish
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 
 BUDGET_S = 300.0
@@ -44,6 +43,34 @@ INI = {
     "rlperf_mpi_hostfile": "host file for that program",
     "rlperf_mpi_interface": "network interface for that program",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileWish:
+    """The value of `--rlperf-profile`: when both sides are profiled, and how closely."""
+
+    on_regression: bool = True
+    always: bool = False
+    lines: bool = False
+    function: str = ""  # whose lines are timed; empty: the one that is blamed most
+
+    @classmethod
+    def parse(cls, given: str | None) -> Self:
+        match (given or "").partition(":"):
+            case ("", "", ""):
+                return cls()
+            case ("off", "", ""):
+                return cls(on_regression=False)
+            case ("functions", "", ""):
+                return cls(always=True)
+            case ("line", "", ""):
+                return cls(always=True, lines=True)
+            case ("line", ":", function) if function:
+                return cls(always=True, lines=True, function=function)
+        raise UsageError(
+            f"--rlperf-profile={given} is no way to profile; write --rlperf-profile=functions, "
+            "line, line:FUNCTION or off."
+        )
 
 
 @dataclass(frozen=True, slots=True)

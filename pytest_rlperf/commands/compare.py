@@ -9,8 +9,8 @@ from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rlperf.errors import ExitCode
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time, parse_fraction
-from pytest_rlperf.model.result import ExitCode
 from pytest_rlperf.report.result_file import ResultContent, read_result
 from pytest_rlperf.report.text import aligned
 from pytest_rlperf.trees.git import SHORT

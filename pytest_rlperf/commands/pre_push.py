@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TextIO
 
+from pytest_rlperf.errors import ExitCode
 from pytest_rlperf.model.quantity import parse_seconds
-from pytest_rlperf.model.result import ExitCode
 from pytest_rlperf.trees.git import (
     SHORT,
     git,

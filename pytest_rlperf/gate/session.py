@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.baselines.run import BaselineRun
+from pytest_rlperf.errors import ExitCode
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
@@ -23,7 +24,7 @@ from pytest_rlperf.memory.runs import MemoryRuns
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.metric import COMPARED
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import ExitCode, RunResult, TestResult
+from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import Profiler, point_to_revision

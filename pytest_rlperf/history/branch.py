@@ -11,8 +11,9 @@ from pathlib import Path
 
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.files import ASIDE, joined, split_lines
+from pytest_rlperf.history import DATA_BRANCH
 from pytest_rlperf.history.file import Kept, Past, entries_of, line_of, read_history
-from pytest_rlperf.history.records import DATA_BRANCH, History, PastTest
+from pytest_rlperf.history.records import History, PastTest
 from pytest_rlperf.history.trend import flakiest, trends
 from pytest_rlperf.report.result_file import ResultContent
 from pytest_rlperf.trees.data_branch import DataBranch, Files

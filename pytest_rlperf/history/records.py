@@ -6,10 +6,6 @@ from enum import StrEnum
 from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import Interval
 
-DATA_BRANCH = "rlperf-data"
-"""The branch that holds it, unless another is named."""
-
-
 # -- what is kept: all that trends need, without the blocks -------------------------------------
 
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import NamedTuple, Self
-
-from pytest_rlperf.errors import UsageError
+from typing import NamedTuple
 
 
 class Profiling(StrEnum):
@@ -113,34 +111,6 @@ class SlicesProfile:
     stacks: tuple[tuple[tuple[Key, ...], float], ...] = ()  # with their ns a call, sampled
     operators: Mapping[str, OperatorCost] = field(default_factory=dict)
     lines: LineProfile | None = None  # None: the function whose lines are wanted never ran
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileWish:
-    """The value of `--rlperf-profile`: when both sides are profiled, and how closely."""
-
-    on_regression: bool = True
-    always: bool = False
-    lines: bool = False
-    function: str = ""  # whose lines are timed; empty: the one that is blamed most
-
-    @classmethod
-    def parse(cls, given: str | None) -> Self:
-        match (given or "").partition(":"):
-            case ("", "", ""):
-                return cls()
-            case ("off", "", ""):
-                return cls(on_regression=False)
-            case ("functions", "", ""):
-                return cls(always=True)
-            case ("line", "", ""):
-                return cls(always=True, lines=True)
-            case ("line", ":", function) if function:
-                return cls(always=True, lines=True, function=function)
-        raise UsageError(
-            f"--rlperf-profile={given} is no way to profile; write --rlperf-profile=functions, "
-            "line, line:FUNCTION or off."
-        )
 
 
 class Source(StrEnum):

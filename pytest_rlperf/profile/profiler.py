@@ -23,11 +23,11 @@ from pytest_rlperf.model.profile import (
     FunctionRecord,
     Key,
     LineProfile,
-    ProfileWish,
     Profiling,
     SideProfile,
     SlicesProfile,
 )
+from pytest_rlperf.options import ProfileWish
 from pytest_rlperf.profile.attribution import (
     ProfiledPair,
     charged,

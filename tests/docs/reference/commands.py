@@ -5,7 +5,7 @@ from argparse import Action, ArgumentParser
 from collections.abc import Iterator
 
 from pytest_rlperf.commands import COMMANDS, EXITS, USUAL, exits_of, load
-from pytest_rlperf.model.result import MEANINGS
+from pytest_rlperf.errors import MEANINGS
 from tests.docs.reference.texts import code, prose, table
 
 
