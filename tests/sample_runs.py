@@ -16,13 +16,16 @@ from pytest_rlperf.model.memory import (
     Site,
 )
 from pytest_rlperf.model.metric import (
+    EFFICIENCY,
     EXPONENT,
     IMPORT_TIME,
+    NOT_JUDGED,
     GrowthCurve,
     Interval,
     Metric,
     Outcome,
     Severity,
+    Verdict,
 )
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import (
@@ -309,15 +312,16 @@ ACCEPTED = a_test(
 )
 
 
-def _scaling_row(nprocs: int, time_ns: float, **fields: Any) -> ScalingRow:
-    nodeid = f"tests/perf/test_mpi.py::test_averaging[nprocs={nprocs}]"
+def _scaling_row(nprocs: int, time_ns: float, verdict: Verdict = NOT_JUDGED) -> ScalingRow:
     speedup = 2e7 / time_ns
-    size = JobSize(nprocs, oversubscribed=nprocs > 2)
-    return replace(
-        ScalingRow(
-            nodeid, size, time_ns, speedup, speedup / nprocs, 1e9 / time_ns * 1000, "steps/s"
-        ),
-        **fields,
+    return ScalingRow(
+        nodeid=f"tests/perf/test_mpi.py::test_averaging[nprocs={nprocs}]",
+        size=JobSize(nprocs, oversubscribed=nprocs > 2),
+        time_ns=time_ns,
+        speedup=speedup,
+        efficiency=Metric(EFFICIENCY, verdict, value=speedup / nprocs),
+        throughput=1e9 / time_ns * 1000,
+        unit="steps/s",
     )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.memory import Excess, Limits
 from pytest_rlperf.model.metric import (
+    NOT_JUDGED,
     Interval,
     Metric,
     MetricKind,
@@ -30,7 +31,6 @@ LOOKS = (3, 5, 8, 12)
 FIRST_FRESH = 3
 LEAST_FRESH = 5
 MEDIUM_ABOVE = 0.20
-SHOWN = Verdict(Outcome.SHOWN, "not judged")
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +100,7 @@ def judged(sizes: Sizes, limits: Limits, decision: Decision | None) -> Metric:
     amount = decision.interval if decision else None
     return Metric(
         name=sizes.metric.name,
-        verdict=SHOWN if excess is None else _verdict(sizes, excess, decision),
+        verdict=NOT_JUDGED if excess is None else _verdict(sizes, excess, decision),
         head=sizes.head,
         base=sizes.base,
         value=sizes.value,

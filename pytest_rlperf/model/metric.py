@@ -8,7 +8,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from pytest_rlperf.model.quantity import format_bytes, format_rate, format_time, growth_law
+from pytest_rlperf.model.quantity import (
+    format_bytes,
+    format_percent,
+    format_rate,
+    format_time,
+    growth_law,
+)
 
 
 class Outcome(StrEnum):
@@ -87,6 +93,9 @@ class Verdict:
     label: str | None = None  # how the number came about, where that is not the usual way
 
 
+NOT_JUDGED = Verdict(Outcome.SHOWN, "not judged")
+
+
 def badness(verdict: Verdict) -> tuple[int, int]:
     """Return the key that sorts the worst first: by outcome, and regressions by severity."""
     severe = verdict.severity if verdict.outcome is Outcome.REGRESSED else None
@@ -111,6 +120,7 @@ class MetricFamily(StrEnum):
     MEMORY = "memory"  # fresh processes
     GROWTH = "growth"  # blocks of all sizes of a test
     START = "start"  # blocks, one observation in each
+    SCALING = "scaling"  # blocks of all sizes of an MPI job
 
 
 class Rule(StrEnum):
@@ -133,6 +143,10 @@ def _bytes_a_repeat(size: float) -> str:
 def _exponent(exponent: float, sizes: Sequence[float] = ()) -> str:
     law = growth_law(exponent, sizes) if sizes else ""
     return law if "^" in law else f"{exponent:.2f} {law}".rstrip()
+
+
+def _share(fraction: float) -> str:
+    return format_percent(fraction, signed=False)
 
 
 def _signed_bytes(size: float) -> str:
@@ -160,6 +174,7 @@ class MetricKind:
 TIME, THROUGHPUT = "time", "throughput"
 PEAK = "peak_rss"
 EXPONENT, IMPORT_TIME, FIRST_CALL = "exponent", "import_time", "first_call"
+EFFICIENCY = "efficiency"
 
 _TIME, _MEMORY, _START = MetricFamily.TIME, MetricFamily.MEMORY, MetricFamily.START
 KINDS = {
@@ -182,6 +197,7 @@ KINDS = {
         MetricKind(EXPONENT, None, MetricFamily.GROWTH, _exponent, relative=False),
         MetricKind(IMPORT_TIME, "ns", _START, format_time),
         MetricKind(FIRST_CALL, "ns", _START, format_time),
+        MetricKind(EFFICIENCY, None, MetricFamily.SCALING, _share, Direction.HIGHER),
     )
 }
 """All metrics by name, in the order in which reports tell them."""

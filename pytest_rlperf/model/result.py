@@ -77,10 +77,9 @@ class ScalingRow:
     size: JobSize
     time_ns: float  # of a call, head's
     speedup: float  # over the smallest size; weak scaling: of work done in the same time
-    efficiency: float  # speed-up over what the ranks added would allow; 1 is perfect
+    efficiency: Metric  # speed-up over what the ranks added would allow; 1 is perfect
     throughput: float  # a second, of the whole job
     unit: str  # of what: "steps/s", or "calls/s" where the test declares no steps
-    verdict: Verdict | None = None  # on the change of efficiency; None: nothing to judge
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,15 @@ from dataclasses import replace
 
 from pytest_rlperf.metrics.times import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
-from pytest_rlperf.model.metric import COMPARED, Interval, Outcome, Verdict
+from pytest_rlperf.model.metric import (
+    COMPARED,
+    EFFICIENCY,
+    NOT_JUDGED,
+    Interval,
+    Metric,
+    Outcome,
+    Verdict,
+)
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import (
     OVERSUBSCRIBED,
@@ -76,7 +84,7 @@ def _row(test: TestResult, first: TestResult) -> ScalingRow:
         size=size,
         time_ns=time_ns,
         speedup=speedup,
-        efficiency=speedup / more_ranks,
+        efficiency=Metric(EFFICIENCY, NOT_JUDGED, value=speedup / more_ranks),
         throughput=(test.steps or 1) * 1e9 / time_ns,
         unit="calls/s" if test.steps is None else "steps/s",
     )
@@ -98,7 +106,8 @@ def _judged_row(test: TestResult, first: TestResult, judged: int) -> ScalingRow:
     if not against_revision or not enough or threshold is None:
         return row
     lost = difference(estimate(ratios), estimate(first_ratios))
-    return replace(row, verdict=_verdict(test, lost, Gate(threshold, judged)))
+    verdict = _verdict(test, lost, Gate(threshold, judged))
+    return replace(row, efficiency=replace(row.efficiency, verdict=verdict))
 
 
 def _log_ratios(test: TestResult) -> list[float]:
@@ -199,16 +208,20 @@ def _text_row(row: ScalingRow) -> list[str]:
         str(row.size.nprocs),
         format_time(row.time_ns),
         f"{row.speedup:.2f}",
-        format_percent(row.efficiency, signed=False),
+        _written(row.efficiency),
         f"{format_rate(row.throughput)} {row.unit}",
         _change(row),
         OVERSUBSCRIBED if row.size.oversubscribed else "",
     ]
 
 
+def _written(efficiency: Metric) -> str:
+    return "" if efficiency.value is None else efficiency.written(efficiency.value)
+
+
 def _change(row: ScalingRow) -> str:
-    v = row.verdict
-    if v is None or v.interval is None or v.outcome not in COMPARED:
+    v = row.efficiency.verdict
+    if v.interval is None or v.outcome not in COMPARED:
         return ""
     change = format_percent(v.interval.change)
     return f"{change} {render_interval(v.interval)} {WORDS[v.outcome]}"
@@ -219,12 +232,11 @@ def render_efficiency_lost(run: RunResult, nodeid: str) -> list[str]:
     efficiency did not regress.
     """
     rows = [row for table in run.scaling for row in table.rows if row.nodeid == nodeid]
-    return [_lost(row) for row in rows if row.verdict and row.verdict.outcome is Outcome.REGRESSED]
+    return [_lost(row) for row in rows if row.efficiency.outcome is Outcome.REGRESSED]
 
 
 def _lost(row: ScalingRow) -> str:
-    v = row.verdict
-    assert v is not None
+    v = row.efficiency.verdict
     assert v.interval is not None
     assert v.threshold is not None
     return (

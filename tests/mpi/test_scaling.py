@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.model.metric import Outcome, Severity
+from pytest_rlperf.model.metric import EFFICIENCY, NOT_JUDGED, Metric, Outcome, Severity
 from pytest_rlperf.model.result import JobSize, ScalingRow, ScalingTable, TestResult
 from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.mpi.scaling import (
@@ -51,20 +51,24 @@ def rows(*tests: TestResult) -> tuple[ScalingRow, ...]:
 
 
 def outcomes(*tests: TestResult) -> list[Outcome | None]:
-    return [row.verdict.outcome if row.verdict else None for row in rows(*tests)]
+    return [
+        None if row.efficiency.outcome is Outcome.SHOWN else row.efficiency.outcome
+        for row in rows(*tests)
+    ]
 
 
 def test_the_same_work_over_more_ranks():
     one, two, four = rows(sized(4, 40), sized(1, 100), sized(2, 50))
     assert (one.speedup, two.speedup, four.speedup) == pytest.approx((1, 2, 2.5))
-    assert (one.efficiency, two.efficiency, four.efficiency) == pytest.approx((1, 1, 0.625))
+    shares = [row.efficiency.value for row in (one, two, four)]
+    assert shares == pytest.approx([1, 1, 0.625])
 
 
 def test_the_same_work_on_each_of_more_ranks():
     one, two = rows(sized(1, 100, scaling=Scaling.WEAK), sized(2, 125, scaling=Scaling.WEAK))
     assert two.speedup == pytest.approx(1.6)
-    assert two.efficiency == pytest.approx(0.8)
-    assert one.efficiency == 1
+    assert two.efficiency.value == pytest.approx(0.8)
+    assert one.efficiency.value == 1
 
 
 def test_throughput_is_that_of_the_declared_steps_or_of_calls():
@@ -153,7 +157,8 @@ def test_two_means_without_spread_differ_exactly():
 # -- as people and programs read it -------------------------------------------------------------
 
 
-ONE = ScalingRow("t.py::t[nprocs=1]", JobSize(1), 1e7, 1.0, 1.0, 100.0, "calls/s")
+WHOLE = Metric(EFFICIENCY, NOT_JUDGED, value=1.0)
+ONE = ScalingRow("t.py::t[nprocs=1]", JobSize(1), 1e7, 1.0, WHOLE, 100.0, "calls/s")
 LOST = verdict(
     Outcome.REGRESSED,
     "less efficient than the allowed +5.0 %, beyond doubt",
@@ -165,10 +170,9 @@ FOUR = ScalingRow(
     JobSize(4, oversubscribed=True, gate_oversubscribed=True),
     5e6,
     2.0,
-    0.5,
+    Metric(EFFICIENCY, LOST, value=0.5),
     200.0,
     "calls/s",
-    LOST,
 )
 RUN = run_result(scaling=(ScalingTable("t.py::t[nprocs=*]", Scaling.STRONG, (ONE, FOUR)),))
 

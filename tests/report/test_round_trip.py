@@ -29,7 +29,9 @@ from pytest_rlperf.model.block import (
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
+    EFFICIENCY,
     KINDS,
+    NOT_JUDGED,
     TIME,
     GrowthCurve,
     Interval,
@@ -241,16 +243,16 @@ kpis = st.builds(
 def scaling_rows(draw: st.DrawFn, scaling: Scaling) -> ScalingRow:
     crowded = draw(booleans)
     size = JobSize(draw(counts), scaling, crowded, crowded and draw(booleans))
-    verdict = draw(maybe(verdicts))
+    judged = replace(draw(verdicts), detectable=None, label=None)
+    verdict = judged if draw(booleans) else NOT_JUDGED
     return ScalingRow(
         nodeid=draw(words),
         size=size,
         time_ns=draw(sizes),
         speedup=draw(sizes),
-        efficiency=draw(sizes),
+        efficiency=Metric(EFFICIENCY, verdict, value=draw(sizes)),
         throughput=draw(sizes),
         unit=draw(words),
-        verdict=verdict and replace(verdict, detectable=None, label=None),
     )
 
 

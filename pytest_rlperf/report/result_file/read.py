@@ -23,7 +23,9 @@ from pytest_rlperf.model.block import (
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
+    EFFICIENCY,
     KINDS,
+    NOT_JUDGED,
     GrowthCurve,
     Interval,
     Metric,
@@ -138,10 +140,13 @@ def _scaling_row(row: Row, scaling: Scaling) -> ScalingRow:
         ),
         time_ns=row["time_ns"],
         speedup=row["speedup"],
-        efficiency=row["efficiency"],
+        efficiency=Metric(
+            EFFICIENCY,
+            NOT_JUDGED if row["outcome"] is None else _verdict(row),
+            value=row["efficiency"],
+        ),
         throughput=row["throughput"],
         unit=row["unit"],
-        verdict=None if row["outcome"] is None else _verdict(row),
     )
 
 

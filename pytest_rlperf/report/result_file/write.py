@@ -10,7 +10,7 @@ from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, SideDrift
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
-from pytest_rlperf.model.metric import GrowthCurve, Interval, Metric, MetricFamily
+from pytest_rlperf.model.metric import GrowthCurve, Interval, Metric, MetricFamily, Outcome
 from pytest_rlperf.model.profile import Cause, Explanation, Lines, Source
 from pytest_rlperf.model.result import (
     Figures,
@@ -88,13 +88,13 @@ def _scaling_table(table: ScalingTable) -> Row:
 
 
 def _scaling_row(row: ScalingRow) -> Row:
-    v = row.verdict
+    v = None if row.efficiency.outcome is Outcome.SHOWN else row.efficiency.verdict
     return {
         "nodeid": row.nodeid,
         "nprocs": row.size.nprocs,
         "time_ns": row.time_ns,
         "speedup": row.speedup,
-        "efficiency": row.efficiency,
+        "efficiency": row.efficiency.value,
         "throughput": row.throughput,
         "unit": row.unit,
         "oversubscribed": row.size.oversubscribed,
@@ -166,7 +166,7 @@ def _metric(metric: Metric) -> Row:
             return {**row, "block_changes": list(metric.block_changes)}
         case MetricFamily.GROWTH | MetricFamily.START:
             return {**row, "curve": None if curve is None else _curve(curve)}
-        case MetricFamily.MEMORY:
+        case MetricFamily.MEMORY | MetricFamily.SCALING:
             return row
 
 

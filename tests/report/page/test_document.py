@@ -60,7 +60,10 @@ def test_a_test_that_fails_by_its_kpi_alone_stands_among_those_that_fail():
 def test_efficiency_that_was_lost_is_an_alarm_of_its_test():
     lost = verdict(Outcome.REGRESSED, "less efficient", (0.12, 0.1, 0.14))
     one, two, _ = EVERYTHING.scaling[0].rows
-    table = replace(EVERYTHING.scaling[0], rows=(one, replace(two, verdict=lost)))
+    table = replace(
+        EVERYTHING.scaling[0],
+        rows=(one, replace(two, efficiency=replace(two.efficiency, verdict=lost))),
+    )
     found = parsed(render_page(run_result(*RANKS, scaling=(table,))))
     assert "efficiency lost" in found.text_in("span")
     assert anchor(RANKS[1].nodeid) == next(i for i in found.values("id") if i.startswith("t-"))
