@@ -73,7 +73,7 @@ NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class AdviceRule:
-    """What is found of some tests, and what to do about it."""
+    """A finding about some tests, and what to do about it."""
 
     applies: Callable[[TestResult], bool]
     finding: str
