@@ -115,9 +115,16 @@ def _site(record: Any) -> Iterator[Site]:
 LOOKS = {Pass.RESIDENT: resident_pass, Pass.TRACED: traced_pass, Pass.EXACT: exact_pass}
 
 
-def probe(order: Probe, calls: Calls | Rounds) -> tuple[MemoryReport, Any]:
-    """Look at the memory of some calls; return the report and what the last call returned."""
+def probe(order: Probe, calls: Calls | Rounds) -> MemoryReport:
+    """Look at the memory of some calls; return the report."""
+
+    def call() -> Any:
+        """Hand the result over: a pass lets go of it before the next call."""
+        result, calls.result = calls.once(), None
+        return result
+
     repeats = order.repeats
     if isinstance(calls, Rounds):  # the test counts its calls
         repeats = min(repeats, calls.warmup + calls.rounds)
-    return LOOKS[order.look](calls.once, repeats)
+    report, calls.result = LOOKS[order.look](call, repeats)
+    return report

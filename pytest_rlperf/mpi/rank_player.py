@@ -68,14 +68,14 @@ class RankCalls(Calls):
             self.once()
         return spent.calls
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
+    def timed(self, calls: int, clock: Clock) -> Elapsed:
         self._slice = calls
         if not self._watched:
             return super().timed(calls, clock)
         with timed(self._comm) as spent:
-            timing = super().timed(calls, clock)
+            elapsed = super().timed(calls, clock)
         self._exchange_ns.append(spent.cpu_ns)
-        return timing
+        return elapsed
 
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
         """Return the measurement with this rank's share. All ranks call this after the last slice:
@@ -95,23 +95,21 @@ class RankCalls(Calls):
         return spent.wall_ns / max(1, time.perf_counter_ns() - begun)
 
 
-def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
-    """Return what a plan is chosen by, of the slowest rank in each respect, and what the last call
-    returned.
-    """
-    first, result = _timed(calls, 1, clock, world)
+def scout_ranks(calls: Calls, clock: Clock, world: Any) -> Scouted:
+    """Return what a plan is chosen by, of the slowest rank in each respect."""
+    first = _timed(calls, 1, clock, world)
     number, elapsed = 1, first
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first.own_ns < LONG_CALL_NS:  # a longer one is its own estimate
-        elapsed, result = _timed(calls, 1, clock, world)
+        elapsed = _timed(calls, 1, clock, world)
         while (
             elapsed.own_ns < ENOUGH_NS
             and number < most
             and number * calls.setup_ns < ENOUGH_SETUP_NS
         ):
             number = min(most, number * (4 if elapsed.own_ns < ENOUGH_NS // 8 else 2))
-            elapsed, result = _timed(calls, number, clock, world)
-    seen = Scouted(
+            elapsed = _timed(calls, number, clock, world)
+    return Scouted(
         call_ns=elapsed.own_ns / number,
         first_ns=float(first.own_ns),
         cpu_share=min(1.0, elapsed.cpu_ns / elapsed.own_ns),
@@ -119,16 +117,15 @@ def scout_ranks(calls: Calls, clock: Clock, world: Any) -> tuple[Scouted, Any]:
         has_setup=calls.has_setup,
         setup_ns=calls.setup_ns,
     )
-    return seen, result
 
 
-def _timed(calls: Calls, number: int, clock: Clock, world: Any) -> tuple[Elapsed, Any]:
+def _timed(calls: Calls, number: int, clock: Clock, world: Any) -> Elapsed:
     """Time some calls of all ranks. All get the same answer, or they would go on differently."""
-    elapsed, result = calls.timed(number, clock)
+    elapsed = calls.timed(number, clock)
     ranks = world.allgather((*elapsed, calls.setup_ns))
     wall, cpu, delay, setup = (max(values) for values in zip(*ranks, strict=True))
     calls.setup_ns = setup
-    return Elapsed(wall, cpu, min(delay, *(rank[2] for rank in ranks))), result
+    return Elapsed(wall, cpu, min(delay, *(rank[2] for rank in ranks)))
 
 
 class RankPlayer(Player):
@@ -148,13 +145,13 @@ class RankPlayer(Player):
         super().__init__(channel, RankClock(clock, world), side, baton, slowdown)
         self._world = world
 
-    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> Any:
+    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> None:
         assert isinstance(calls, RankCalls)  # the fixture makes no others
         if order.plan is not None:
             if order.plan.mode is Mode.CONCURRENT:
                 calls.watch()
-            return self._play_block(order, order.plan, calls, work, steps)
-        seen, result = scout_ranks(calls, self._with_phases(self._clock), self._world)
+            self._play_block(order, order.plan, calls, work, steps)
+            return
+        seen = scout_ranks(calls, self._with_phases(self._clock), self._world)
         seen = replace(seen, exchanges=max(self._world.allgather(calls.exchanges())))
-        self._channel.send(ScoutReport(seen, counts(work, result), steps))
-        return result
+        self._channel.send(ScoutReport(seen, counts(work, calls.result), steps))

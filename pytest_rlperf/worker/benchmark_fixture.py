@@ -59,11 +59,11 @@ class NotedCalls(Calls):
         self._untimed_ns.append(time.perf_counter_ns() - begun)
         return result
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
-        elapsed, result = super().timed(calls, clock)
+    def timed(self, calls: int, clock: Clock) -> Elapsed:
+        elapsed = super().timed(calls, clock)
         self.iterations = calls
         self._times_ns.append(elapsed.own_ns / calls)
-        return elapsed, result
+        return elapsed
 
 
 def _adopt_pytest_benchmark(fixture_class: Any, player: Player) -> None:

@@ -109,6 +109,13 @@ class Measured(Protocol):
         """Return whether what the loop itself cost is to be subtracted."""
         ...
 
+    @property
+    def result(self) -> Any:
+        """Return what the last call returned, whoever made it and for whatever purpose: a test may
+        hold it against what its objects are by then.
+        """
+        ...
+
     def add_facts(self, measurement: Measurement, plan: Plan) -> Measurement:
         """Return the measurement with what else there is to know about its slices."""
         ...
@@ -117,7 +124,7 @@ class Measured(Protocol):
 
     def warm(self, calls: int) -> None: ...
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]: ...
+    def timed(self, calls: int, clock: Clock) -> Elapsed: ...
 
 
 def _with_device(measurement: Measurement, settle: Settling, plan: Plan) -> Measurement:
@@ -139,6 +146,7 @@ class Calls:
         self._func = func
         self._setup = setup
         self._loop = make_loop(func, args, kwargs or {})
+        self.result: Any = None  # of the last call
         self.setup_ns = 0.0  # wall time of one `setup`, as seen in the last slice
         self.settle = Settling()
 
@@ -155,34 +163,35 @@ class Calls:
 
     def warm(self, calls: int) -> None:
         """Run an untimed slice."""
-        self._untimed(calls)
-
-    def once(self) -> Any:
-        """Make one untimed call; return its result."""
-        return self._untimed(1)
-
-    def _untimed(self, calls: int) -> Any:
         if self._setup is None:
             result = self._loop(calls)
         else:
             result = self._over_states([self._setup() for _ in repeat(None, calls)])
         self.settle(result)
-        return result
+        self.result = result
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
-        """Time one slice of `calls` calls, preparing their state outside the timed part."""
+    def once(self) -> Any:
+        """Make one untimed call; return its result."""
+        self.warm(1)
+        return self.result
+
+    def timed(self, calls: int, clock: Clock) -> Elapsed:
+        """Time one slice of `calls` calls. Their state is prepared, and what the slice before it
+        returned is dropped, outside of the timed part.
+        """
         if self._setup is None:
             clock.start()
             result = self._loop(calls)
-            self.settle(result)
-            return clock.stop(), result
-        begun = time.perf_counter_ns()
-        states = [self._setup() for _ in repeat(None, calls)]
-        self.setup_ns = (time.perf_counter_ns() - begun) / calls
-        clock.start()
-        result = self._over_states(states)
+        else:
+            begun = time.perf_counter_ns()
+            states = [self._setup() for _ in repeat(None, calls)]
+            self.setup_ns = (time.perf_counter_ns() - begun) / calls
+            clock.start()
+            result = self._over_states(states)
         self.settle(result)
-        return clock.stop(), result
+        elapsed = clock.stop()
+        self.result = result
+        return elapsed
 
     def _over_states(self, states: Sequence[Any]) -> Any:
         func = self._func
@@ -238,7 +247,7 @@ class Rounds:
         self._teardown = teardown
         self._loop = make_loop(func, *self._fixed)
         self._made = 0
-        self._result: Any = None
+        self.result: Any = None  # of the last call
 
     @property
     def has_setup(self) -> bool:
@@ -256,17 +265,17 @@ class Rounds:
         elapsed = self._round(WallClock())
         if self._made > self.warmup:
             self.times_ns.append(elapsed.own_ns / self.iterations)
-        return self._result
+        return self.result
 
     def warm(self, calls: int) -> None:
         """Do nothing: the test would count the calls of an untimed slice."""
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, Any]:
+    def timed(self, calls: int, clock: Clock) -> Elapsed:
         """Time one slice, of whole rounds."""
         rounds = calls // self.iterations
         elapsed = self._one_by_one(rounds, clock) if self.has_setup else self._at_once(calls, clock)
         self.times_ns += [elapsed.own_ns / calls] * rounds
-        return elapsed, self._result
+        return elapsed
 
     def finish(self) -> Any:
         """Make the rounds that are left where the partner could not play; return the result."""
@@ -274,15 +283,15 @@ class Rounds:
             self.once()
         if self.iterations > 1:
             args, kwargs = self._arguments()
-            self._result = self._func(*args, **kwargs)
+            self.result = self._func(*args, **kwargs)
             self._tear_down(args, kwargs)
-        return self._result
+        return self.result
 
     def _at_once(self, calls: int, clock: Clock) -> Elapsed:
         self._count(calls // self.iterations)
         clock.start()
-        self._result = self._loop(calls)
-        self.settle(self._result)
+        self.result = self._loop(calls)
+        self.settle(self.result)
         return clock.stop()
 
     def _one_by_one(self, rounds: int, clock: Clock) -> Elapsed:
@@ -300,12 +309,12 @@ class Rounds:
         args, kwargs = self._arguments()
         if self._setup is None:
             clock.start()
-            self._result = self._loop(self.iterations)
+            self.result = self._loop(self.iterations)
         else:
             func = self._func
             clock.start()
-            self._result = func(*args, **kwargs)
-        self.settle(self._result)
+            self.result = func(*args, **kwargs)
+        self.settle(self.result)
         elapsed = clock.stop()
         self._tear_down(args, kwargs)
         return elapsed

@@ -11,7 +11,6 @@ from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.machine.host import involuntary_switches, pin_job
 from pytest_rlperf.memory.probe import probe
 from pytest_rlperf.model.block import SideBlock
-from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.phases import listen
@@ -131,29 +130,26 @@ class Player:
         self._played = True
         try:
             if self._order.probe is not None:
-                return self._probe(self._order.probe, calls)
-            return self._play(self._order, calls, work, steps)
+                self._channel.send(probe(self._order.probe, calls))
+            else:
+                self._play(self._order, calls, work, steps)
+            return calls.result
         except RlperfError:
             raise
         except Exception:
             self._advice = advice
             raise
 
-    def _probe(self, wanted: Probe, calls: Calls | Rounds) -> Any:
-        report, result = probe(wanted, calls)
-        self._channel.send(report)
-        return result
-
-    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> Any:
+    def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> None:
         if order.plan is not None:
-            return self._play_block(order, order.plan, calls, work, steps)
-        seen, result = scout.scout(calls, self._with_phases(self._clock))
-        self._channel.send(ScoutReport(seen, counts(work, result), steps))
-        return result
+            self._play_block(order, order.plan, calls, work, steps)
+            return
+        seen = scout.scout(calls, self._with_phases(self._clock))
+        self._channel.send(ScoutReport(seen, counts(work, calls.result), steps))
 
     def _play_block(
         self, order: Order, plan: Plan, calls: Measured, work: Work, steps: int | None
-    ) -> Any:
+    ) -> None:
         rng = random.Random(f"{order.seed}/{self._side}/{order.nodeid}")
         alive = scatter(rng, BEFORE_TEST)
         starts_ns = self._starts(order, plan, calls)
@@ -177,23 +173,23 @@ class Player:
         self._baton.reset(BATON_SHARE * order.deadline_s - (time.monotonic() - self._begun))
         self._channel.send(Ready())
         if not isinstance(self._channel.receive(), Go):
-            return calls.once()  # the partner cannot run this test, but its body goes on
+            calls.once()  # the partner cannot run this test, but its body goes on
+            return
         watched = profiling or clock
-        slices, result, switches = self._slices(order, plan, calls, watched, rng)
+        slices, switches = self._slices(order, plan, calls, watched, rng)
         del alive
         block = SideBlock(
             own_ns=tuple(own_ns(s, plan, overhead_ns) for s in slices),
             wall_ns=tuple(s.wall_ns for s in slices),
             cpu_ns=tuple(s.cpu_ns for s in slices),
             calls=plan.calls,
-            work=counts(work, result),
+            work=counts(work, calls.result),
             preempted=switches,
             starts_ns=starts_ns,
             phases=phases.shares,
         )
         profile = None if profiling is None else profiling.profile()
         self._channel.send(calls.add_facts(Measurement(block, steps, profile=profile), plan))
-        return result
 
     def _starts(self, order: Order, plan: Plan, calls: Measured) -> dict[str, float]:
         """Return the time of what a fresh process does once, by metric."""
@@ -206,7 +202,7 @@ class Player:
                 "those it counts; use rlperf or benchmark(func)."
             )
         if plan.first_call:
-            elapsed, _ = calls.timed(1, self._clock)
+            elapsed = calls.timed(1, self._clock)
             starts_ns[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
         return starts_ns
 
@@ -231,26 +227,23 @@ class Player:
 
     def _slices(
         self, order: Order, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
-    ) -> tuple[list[Elapsed], Any, int]:
-        """Play the slices in step with the partner; return their times, what the last call
-        returned, and how often this process lost the core meanwhile.
+    ) -> tuple[list[Elapsed], int]:
+        """Play the slices in step with the partner; return their times, and how often this process
+        lost the core meanwhile.
         """
         slices: list[Elapsed] = []
-        result = alive = None
+        alive = None
 
         def run_slice() -> None:
-            nonlocal result, alive
+            nonlocal alive
             alive = stir(rng)
-            elapsed, result = calls.timed(plan.calls, clock)
-            slices.append(elapsed)
+            slices.append(calls.timed(plan.calls, clock))
 
         def go_on() -> None:
             """Make a call beyond those of the plan; a test that has no more to give has not failed.
-            What the test gets is of its last call: it may hold it against what its objects are now.
             """
-            nonlocal result
             with suppress(Exception):
-                result = calls.once()
+                calls.once()
 
         gc.collect()
         before = involuntary_switches()
@@ -277,7 +270,7 @@ class Player:
                 run_slice()
             self._abandoned = True
             raise gone
-        return slices, result, involuntary_switches() - before
+        return slices, involuntary_switches() - before
 
     def _loop_overhead(self, plan: Plan) -> float:
         if plan.calls < OVERHEAD_MATTERS_CALLS:

@@ -43,6 +43,7 @@ class KernelSlices:
 
     has_setup = False
     loop_counts = False
+    result = None
 
     def __init__(
         self,
@@ -69,7 +70,7 @@ class KernelSlices:
     def warm(self, calls: int) -> None:
         self.once()
 
-    def timed(self, calls: int, clock: Clock) -> tuple[Elapsed, None]:
+    def timed(self, calls: int, clock: Clock) -> Elapsed:
         """`calls` is the test's own number: the kernels' are in the plan, for slices as long."""
         pieces: dict[str, list[Elapsed]] = {name: [] for name in self._calls}
         for _ in self._whole_rounds():
@@ -78,7 +79,7 @@ class KernelSlices:
         for name, parts in pieces.items():
             own_ns = sum(part.own_ns for part in parts)
             self._call_ns[name].append(own_ns / (len(parts) * self._calls[name]))
-        return summed(part for parts in pieces.values() for part in parts), None
+        return summed(part for parts in pieces.values() for part in parts)
 
     def _whole_rounds(self) -> Iterator[None]:
         if self._over is None:

@@ -2,7 +2,6 @@
 
 import time
 from dataclasses import replace
-from typing import Any
 
 import psutil
 
@@ -29,18 +28,18 @@ BUSY_SHARE = 0.2
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
-def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
-    """Make some calls; return what a plan is chosen by, and what the last call returned."""
+def scout(calls: Calls | Rounds, clock: Clock) -> Scouted:
+    """Make some calls; return what a plan is chosen by."""
     before = _children_cpu()
     begun = time.perf_counter()
     if isinstance(calls, Rounds):
-        scouted, result = _look_at_rounds(calls, clock)
+        scouted = _look_at_rounds(calls, clock)
     else:
-        scouted, result = _look(calls, clock, begun)
+        scouted = _look(calls, clock, begun)
     if calls.settle.hosted and isinstance(calls, Calls):
         scouted = replace(scouted, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
-    scouted = replace(
+    return replace(
         scouted,
         processes=1 + _busy(before, _children_cpu(), seconds),
         has_setup=calls.has_setup,
@@ -48,60 +47,56 @@ def scout(calls: Calls | Rounds, clock: Clock) -> tuple[Scouted, Any]:
         hosted=calls.settle.hosted,
         accelerated=calls.settle.accelerated,
     )
-    return scouted, result
 
 
-def _look(calls: Calls, clock: Clock, begun: float) -> tuple[Scouted, Any]:
+def _look(calls: Calls, clock: Clock, begun: float) -> Scouted:
     """Look at a function by calling it until 10 ms are full."""
-    elapsed, result = calls.timed(1, clock)
+    elapsed = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first_ns < LONG_CALL_NS:  # a longer one is its own estimate
-        elapsed, result = calls.timed(1, clock)
+        elapsed = calls.timed(1, clock)
         while (
             elapsed.own_ns < ENOUGH_NS
             and number < most
             and number * calls.setup_ns < ENOUGH_SETUP_NS
         ):
             number = min(most, number * (4 if elapsed.own_ns < ENOUGH_NS // 8 else 2))
-            elapsed, result = calls.timed(number, clock)
+            elapsed = calls.timed(number, clock)
         if number * calls.setup_ns < ENOUGH_SETUP_NS:
-            elapsed, result = _quickest(calls, number, clock, elapsed, result)
+            elapsed = _quickest(calls, number, clock, elapsed)
     if _children_cpu():
         while time.perf_counter() - begun < CHILD_WATCH_S:
             calls.once()
-    return _times(first_ns, elapsed, number), result
+    return _times(first_ns, elapsed, number)
 
 
-def _quickest(
-    calls: Calls, number: int, clock: Clock, elapsed: Elapsed, result: Any
-) -> tuple[Elapsed, Any]:
+def _quickest(calls: Calls, number: int, clock: Clock, elapsed: Elapsed) -> Elapsed:
     """Repeat the look that was made, and return the quickest."""
     for _ in range(TRIES - 1):
         if elapsed.own_ns >= ONE_TRY_NS:
             break
-        again, result = calls.timed(number, clock)
+        again = calls.timed(number, clock)
         elapsed = min(elapsed, again, key=lambda each: each.own_ns)
-    return elapsed, result
+    return elapsed
 
 
-def _look_at_rounds(rounds: Rounds, clock: Clock) -> tuple[Scouted, Any]:
+def _look_at_rounds(rounds: Rounds, clock: Clock) -> Scouted:
     """Make all rounds: the test goes on as it does in every block."""
     for _ in range(rounds.warmup):
         rounds.once()
     number = rounds.iterations
-    elapsed, result = rounds.timed(number, clock)
+    elapsed = rounds.timed(number, clock)
     first_ns = elapsed.own_ns // number
     if rounds.rounds > 1:
         number = (rounds.rounds - 1) * rounds.iterations
-        elapsed, result = rounds.timed(number, clock)
-    scouted = replace(
+        elapsed = rounds.timed(number, clock)
+    return replace(
         _times(first_ns, elapsed, number),
         rounds=rounds.rounds,
         iterations=rounds.iterations,
         warmup=rounds.warmup,
     )
-    return scouted, result
 
 
 def _times(first_ns: int, elapsed: Elapsed, calls: int) -> Scouted:

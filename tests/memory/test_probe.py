@@ -6,6 +6,8 @@ import pytest
 
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.memory import probe
+from pytest_rlperf.model.memory import Pass, Probe
+from pytest_rlperf.worker.calls import Calls, Rounds
 
 
 def test_a_peak_is_exact():
@@ -18,6 +20,15 @@ def test_a_result_that_the_next_call_replaces_is_no_growth():
     report, result = probe.traced_pass(lambda: bytes(10**6), 10)
     assert len(result) == 10**6
     assert report.values["growth"] == 0
+
+
+@pytest.mark.parametrize(
+    "calls", [Calls(lambda: bytes(10**6)), Rounds(lambda: bytes(10**6), rounds=3)]
+)
+def test_a_call_is_not_measured_with_what_the_one_before_it_returned(calls: Calls | Rounds):
+    report = probe.probe(Probe(Pass.TRACED, repeats=3), calls)
+    assert report.values["traced_peak"] == pytest.approx(10**6, rel=0.01)
+    assert len(calls.result) == 10**6
 
 
 def test_what_every_call_keeps_is_its_growth_and_its_line_is_named():

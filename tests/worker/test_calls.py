@@ -84,9 +84,9 @@ def test_a_slice_is_timed_around_all_its_calls():
         clock.compute(ns)
         return ns
 
-    elapsed, result = Calls(work, (100,)).timed(7, clock)
-    assert elapsed == Elapsed(wall_ns=700, cpu_ns=700, delay_ns=0)
-    assert result == 100
+    calls = Calls(work, (100,))
+    assert calls.timed(7, clock) == Elapsed(wall_ns=700, cpu_ns=700, delay_ns=0)
+    assert calls.result == 100
 
 
 def test_setup_makes_a_fresh_state_for_each_call_outside_the_timed_part():
@@ -102,9 +102,9 @@ def test_setup_makes_a_fresh_state_for_each_call_outside_the_timed_part():
         state.append(1)
         return len(state)
 
-    elapsed, result = Calls(work, setup=setup).timed(3, clock)
-    assert elapsed.own_ns == 30
-    assert result == 1
+    calls = Calls(work, setup=setup)
+    assert calls.timed(3, clock).own_ns == 30
+    assert calls.result == 1
     assert len({id(state) for state in used}) == 3
 
 
@@ -119,9 +119,7 @@ def test_the_time_of_one_setup_is_known_after_a_slice(monkeypatch: pytest.Monkey
 
 
 def test_a_setup_that_returns_nothing_hands_nothing_over():
-    assert (
-        Calls(lambda: "no argument", setup=lambda: None).timed(2, FakeClock())[1] == "no argument"
-    )
+    assert Calls(lambda: "no argument", setup=lambda: None).once() == "no argument"
 
 
 @pytest.mark.parametrize("setup", [None, list])
@@ -204,7 +202,7 @@ def test_a_block_makes_the_declared_calls(rounds: int, iterations: int, warmup: 
 def test_the_scout_makes_the_declared_calls_too(rounds: int, iterations: int, warmup: int):
     work = Counter()
     made = Rounds(work, rounds=rounds, iterations=iterations, warmup=warmup)
-    seen, _ = scout(made, work.clock)
+    seen = scout(made, work.clock)
     assert made.finish() == work.calls == expected(rounds, iterations, warmup)
     assert seen.first_ns == seen.call_ns == 1 * MS
     assert (seen.rounds, seen.iterations, seen.warmup) == (rounds, iterations, warmup)
@@ -266,9 +264,8 @@ def test_setup_and_teardown_stand_around_each_call_outside_of_its_time():
         log.append("teardown")
 
     made = Rounds(work, setup=setup, teardown=teardown, rounds=3)
-    elapsed, result = made.timed(3, clock)
-    assert elapsed.own_ns == 30
-    assert result == "state"
+    assert made.timed(3, clock).own_ns == 30
+    assert made.result == "state"
     assert log == ["setup", "call", "teardown"] * 3
 
 

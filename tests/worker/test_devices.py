@@ -96,7 +96,7 @@ def torch(monkeypatch: pytest.MonkeyPatch) -> Framework:
 
 
 def test_a_slice_lasts_until_its_work_is_done(jax: Framework):
-    elapsed, _ = Calls(jax.order).timed(3, jax.clock)
+    elapsed = Calls(jax.order).timed(3, jax.clock)
     assert elapsed.own_ns == 3 * (ORDER_NS + WORK_NS)
 
 
@@ -105,17 +105,17 @@ def test_what_was_ordered_before_a_slice_is_no_part_of_it(jax: Framework):
     calls.once()
     calls.warm(5)
     assert not jax.queue
-    assert calls.timed(1, jax.clock)[0].own_ns == ORDER_NS + WORK_NS
+    assert calls.timed(1, jax.clock).own_ns == ORDER_NS + WORK_NS
 
 
 def test_fresh_state_a_call_changes_nothing_of_it(jax: Framework):
-    elapsed, _ = Calls(jax.order, setup=lambda: 1).timed(2, jax.clock)
+    elapsed = Calls(jax.order, setup=lambda: 1).timed(2, jax.clock)
     assert elapsed.own_ns == 2 * (ORDER_NS + WORK_NS)
 
 
 @pytest.mark.parametrize("setup", [None, lambda: ((), {})])
 def test_calls_that_a_test_counts_are_waited_for(jax: Framework, setup: Any):
-    elapsed, _ = Rounds(jax.order, setup=setup, rounds=2).timed(2, jax.clock)
+    elapsed = Rounds(jax.order, setup=setup, rounds=2).timed(2, jax.clock)
     assert elapsed.own_ns == 2 * (ORDER_NS + WORK_NS)
 
 
@@ -125,7 +125,7 @@ def test_calls_that_a_test_counts_are_waited_for(jax: Framework, setup: Any):
 def test_tensors_on_an_accelerator_are_found_where_results_have_them(
     torch: Framework, wrap: Callable[[Any], Any]
 ):
-    elapsed, _ = Calls(lambda: wrap(torch.order())).timed(2, torch.clock)
+    elapsed = Calls(lambda: wrap(torch.order())).timed(2, torch.clock)
     assert elapsed.own_ns == 2 * (ORDER_NS + WORK_NS)
 
 
@@ -156,7 +156,7 @@ def test_a_stand_in_for_a_framework_is_none(monkeypatch: Any):
 
 def test_tensors_on_the_cpu_are_there_when_a_call_returns(torch: Framework):
     torch.device = TorchDevice("cpu")
-    elapsed, _ = Calls(torch.order).timed(2, torch.clock)
+    elapsed = Calls(torch.order).timed(2, torch.clock)
     assert elapsed.own_ns == 2 * ORDER_NS
 
 
@@ -205,7 +205,7 @@ def test_a_driver_that_does_not_tell_how_busy_a_device_is_costs_nothing(torch: F
 
 
 def test_a_scout_tells_who_computes(jax: Framework):
-    seen, _ = scout(Calls(jax.order), jax.clock)
+    seen = scout(Calls(jax.order), jax.clock)
     assert (seen.hosted, seen.accelerated) == (True, False)
 
 
@@ -227,7 +227,7 @@ def test_threads_that_wait_for_a_core_compute_and_those_that_sleep_do_not(
     )
     monkeypatch.setattr(scout_module, "time", fake)
     monkeypatch.setattr(scout_module, "threads_delay_ns", lambda: clock.delay_ns)
-    seen, _ = scout(Calls(jax.order), clock)
+    seen = scout(Calls(jax.order), clock)
     assert seen.cpu_share == pytest.approx(1.0 if busy else 0.3, abs=0.01)
 
 

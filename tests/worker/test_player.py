@@ -9,9 +9,14 @@ from dataclasses import replace
 from typing import Any, cast
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
+from pytest_rlperf.fixtures import Rlperf
+from pytest_rlperf.model.memory import Pass, Probe
 from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.profile import Profiling
 from pytest_rlperf.phases import phase
 from pytest_rlperf.wire import (
     BASE,
@@ -25,12 +30,14 @@ from pytest_rlperf.wire import (
     ScoutReport,
     StandAside,
 )
-from pytest_rlperf.worker import scout, turns
-from pytest_rlperf.worker.calls import Calls, counts
+from pytest_rlperf.worker import devices, scout, turns
+from pytest_rlperf.worker.benchmark_fixture import NotedCalls
+from pytest_rlperf.worker.calls import Calls, Rounds, counts
 from pytest_rlperf.worker.clock import Elapsed
+from pytest_rlperf.worker.devices import Device
 from pytest_rlperf.worker.player import Player, own_ns
 from pytest_rlperf.worker.turns import Baton
-from tests.factories import FakeChannel, FakeClock, side
+from tests.factories import FakeChannel, FakeClock, examples, side
 
 NODE = "test_a.py::test_a"
 PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
@@ -183,18 +190,18 @@ def fail_at(number: int | None) -> Callable[[], None]:
 
 
 def play_both(
-    mode: Mode, head_fails_at: int | None = None, base_fails_at: int | None = None
-) -> tuple[list[Player], list[Any]]:
-    """Both sides in threads, over a real socket; returns the players and what each met."""
-    plan = Plan(mode, calls=1, pairs=5, warmup=1)
+    plan: Plan, play: Callable[[int, Player], object]
+) -> tuple[list[Player], list[Measurement | None], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players, what each measured, and what
+    `play` returned or raised for it.
+    """
     barrier = threading.Barrier(2)
     channels = [BothReady(barrier), BothReady(barrier)]
     met: list[Any] = [None, None]
 
-    def run(side: int, calls: Calls) -> None:
+    def run(side: int) -> None:
         try:
-            players[side].play(calls, None, None)
-            met[side] = channels[side].measured
+            met[side] = play(side, players[side])
         except Exception as error:
             met[side] = error
 
@@ -204,25 +211,35 @@ def play_both(
             player(channels[HEAD], plan=plan, side=HEAD, baton=Baton(ours)),
             player(channels[BASE], plan=plan, side=BASE, baton=Baton(theirs)),
         ]
-        sides = [(HEAD, Calls(fail_at(head_fails_at))), (BASE, Calls(fail_at(base_fails_at)))]
-        threads = [threading.Thread(target=run, args=side, daemon=True) for side in sides]
+        threads = [threading.Thread(target=run, args=(s,), daemon=True) for s in (HEAD, BASE)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30.0)
+    return players, [c.sent[-1] if Measurement in c.kinds else None for c in channels], met
+
+
+def play_failing(
+    mode: Mode, head_at: int | None, base_at: int | None
+) -> tuple[list[Player], list[Any]]:
+    """Play sides that raise at a call; returns the players and what each met."""
+    works = [Calls(fail_at(head_at)), Calls(fail_at(base_at))]
+    plan = Plan(mode, calls=1, pairs=5, warmup=1)
+    players, _, met = play_both(plan, lambda side, made: made.play(works[side], None, None))
     return players, met
 
 
 @pytest.mark.parametrize("mode", Mode)
 def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
-    players, met = play_both(mode)
-    assert [len(said.block.own_ns) for said in met] == [5, 5]
+    plan = Plan(mode, calls=1, pairs=5, warmup=1)
+    players, measured, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
+    assert [len(each.block.own_ns) for each in measured if each] == [5, 5]
     assert not any(made.abandoned for made in players)
 
 
 @pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
 def test_a_side_that_raises_in_a_slice_is_to_blame_and_its_partner_is_abandoned(mode: Mode):
-    (head, base), (head_met, base_met) = play_both(mode, head_fails_at=3)
+    (head, base), (head_met, base_met) = play_failing(mode, head_at=3, base_at=None)
     assert isinstance(head_met, ValueError)
     assert isinstance(base_met, PartnerGone)
     assert (head.abandoned, base.abandoned) == (False, True)
@@ -231,7 +248,7 @@ def test_a_side_that_raises_in_a_slice_is_to_blame_and_its_partner_is_abandoned(
 @pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
 @pytest.mark.parametrize(("head_at", "base_at"), [(3, 3), (5, 3), (3, 5)])
 def test_where_both_would_raise_both_say_so(mode: Mode, head_at: int, base_at: int):
-    players, met = play_both(mode, head_fails_at=head_at, base_fails_at=base_at)
+    players, met = play_failing(mode, head_at, base_at)
     assert [str(error) for error in met] == [f"call {head_at}", f"call {base_at}"]
     assert not any(made.abandoned for made in players)
 
@@ -278,6 +295,121 @@ def test_a_count_that_is_no_number_is_named():
     work: Any = {"updates": 1, "name": "x"}
     with pytest.raises(FixtureError, match=r"work\['name'\] is 'x', not a finite number"):
         counts(work, None)
+
+
+# -- a test gets the result of its last call, since it may hold it against what its objects are ----
+
+
+class Counted:
+    """A function that takes time and returns how often it was called."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock()
+        self.calls = 0
+
+    def __call__(self, *state: object) -> int:
+        self.clock.compute(1 * MS)
+        self.calls += 1
+        return self.calls
+
+
+Play = Callable[[Player, Counted], Any]
+
+
+def with_rlperf(made: Player, work: Counted) -> Any:
+    return Rlperf(made, None)(work)
+
+
+def with_setup(made: Player, work: Counted) -> Any:
+    return Rlperf(made, None).measure(work, setup=dict)
+
+
+def with_benchmark(made: Player, work: Counted) -> Any:
+    return made.play(NotedCalls(work, (), {}), None, None)
+
+
+plays = st.sampled_from([with_rlperf, with_setup, with_benchmark])
+
+
+@st.composite
+def plans(draw: st.DrawFn) -> Plan:
+    mode, warmup = draw(st.sampled_from(Mode)), draw(st.integers(0, 3))
+    return Plan(
+        mode,
+        calls=draw(st.integers(1, 4)),
+        pairs=draw(st.integers(1, 4)),
+        warmup=warmup,
+        abreast=mode is Mode.CONCURRENT and draw(st.booleans()),
+        first_call=warmup > 0 and draw(st.booleans()),
+        profile=draw(st.sampled_from(Profiling)),
+    )
+
+
+@examples
+@given(plans(), plays, st.sampled_from([Go(), StandAside()]))
+def test_alone_it_is_that_of_the_last_call(plan: Plan, play: Play, answer: Message):
+    work = Counted()
+    made = player(FakeChannel([answer]), work.clock, plan)
+    assert play(made, work) == work.calls > 0
+
+
+@examples
+@given(plans(), plays)
+def test_beside_a_partner_it_is_that_of_the_last_call_on_both_sides(plan: Plan, play: Play):
+    plan = replace(plan, profile=Profiling.NOTHING)  # of the two threads only one could be watched
+    works = [Counted(), Counted()]
+    _, measured, results = play_both(plan, lambda side, made: play(made, works[side]))
+    assert all(measured)
+    assert results == [work.calls for work in works]
+
+
+@examples
+@given(
+    plans(), st.integers(1, 3), st.booleans(), st.sampled_from([Go(), StandAside()]), st.booleans()
+)
+def test_counted_rounds_end_with_the_result_of_the_last_call(
+    plan: Plan, iterations: int, setup: bool, answer: Message, scouts: bool
+):
+    work = Counted()
+    plan = replace(plan, exact=True, first_call=False, calls=iterations * plan.calls)
+    rounds = Rounds(
+        work,
+        setup=(lambda: ((), {})) if setup and iterations == 1 else None,
+        rounds=plan.calls * plan.pairs // iterations,
+        iterations=iterations,
+        warmup=plan.warmup,
+    )
+    made = player(FakeChannel([answer]), work.clock, None if scouts else plan)
+    made.play(rounds, None, None)
+    assert rounds.finish() == work.calls > 0
+
+
+@pytest.mark.parametrize("play", [with_rlperf, with_setup, with_benchmark])
+@pytest.mark.parametrize("children", [{}, {7: 1.0}])
+@pytest.mark.parametrize("hosted", [False, True])
+def test_a_scout_gives_that_of_the_last_call_while_others_compute_too(
+    play: Play, children: dict[int, float], hosted: bool, monkeypatch: pytest.MonkeyPatch
+):
+    device = Device("threads", settle=lambda result: None, on_host=True, utilisation=lambda: None)
+    monkeypatch.setattr(devices, "device_of", lambda result: device if hosted else None)
+    monkeypatch.setattr(scout, "_children_cpu", lambda: children)
+    monkeypatch.setattr(scout, "CHILD_WATCH_S", 0.02)
+    work = Counted()
+    assert play(player(FakeChannel(), work.clock, plan=None), work) == work.calls
+
+
+@pytest.mark.parametrize("look", [Pass.RESIDENT, Pass.TRACED])
+@pytest.mark.parametrize("play", [with_rlperf, with_setup, with_benchmark])
+def test_a_look_at_memory_gives_that_of_the_last_call(play: Play, look: Pass):
+    work, made = Counted(), player(FakeChannel())
+    made.begin(Order(NODE, 30.0, probe=Probe(look, repeats=3)))
+    assert play(made, work) == work.calls == 3
+
+
+def test_a_plain_run_gives_that_of_its_only_call():
+    for setup in (None, dict):
+        work = Counted()
+        assert Rlperf(None, None).measure(work, setup=setup) == work.calls == 1
 
 
 class AnyBaton:

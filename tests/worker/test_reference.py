@@ -66,7 +66,7 @@ def kernel_ns(made: KernelSlices) -> Mapping[str, tuple[float, ...]]:
 def test_every_slice_has_the_planned_calls_of_every_kernel():
     clock = FakeClock()
     made = slices(clock)
-    times = [made.timed(99, clock)[0].own_ns for _ in range(2)]
+    times = [made.timed(99, clock).own_ns for _ in range(2)]
     assert times == [ROUNDS * ROUND_NS] * 2
     assert kernel_ns(made) == {name: (ns,) * 2 for name, ns in TAKES_NS.items()}
 
@@ -78,7 +78,7 @@ def test_beside_a_test_that_runs_at_the_same_time_they_play_until_its_slice_is_o
     clock = FakeClock()
     together = replace(PLAN, mode=Mode.CONCURRENT)
     made = slices(clock, plan=together, over=lambda: clock.wall_ns >= lasts_ns)
-    assert made.timed(1, clock)[0].own_ns == rounds * ROUND_NS
+    assert made.timed(1, clock).own_ns == rounds * ROUND_NS
     assert kernel_ns(made) == {name: (ns,) for name, ns in TAKES_NS.items()}
 
 

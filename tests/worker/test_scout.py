@@ -47,12 +47,11 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     return fake
 
 
-def first_slower(clock: FakeClock, first_ns: int, call_ns: int) -> Callable[[], int]:
+def first_slower(clock: FakeClock, first_ns: int, call_ns: int) -> Callable[[], None]:
     times = deque([first_ns])
 
-    def work() -> int:
+    def work() -> None:
         clock.compute(times.popleft() if times else call_ns)
-        return 42
 
     return work
 
@@ -61,10 +60,9 @@ def first_slower(clock: FakeClock, first_ns: int, call_ns: int) -> Callable[[], 
 @pytest.mark.parametrize("first_ns", [700 * MS, 5 * S])
 def test_the_first_call_is_told_apart_from_the_others(call_ns: int, first_ns: int):
     clock = FakeClock()
-    seen, result = scout(Calls(first_slower(clock, first_ns, call_ns)), clock)
+    seen = scout(Calls(first_slower(clock, first_ns, call_ns)), clock)
     assert seen.first_ns == first_ns
     assert seen.call_ns == call_ns
-    assert result == 42
 
 
 def test_short_calls_are_repeated_until_they_can_be_told_from_noise():
@@ -83,7 +81,7 @@ def test_a_single_slow_call_does_not_pass_for_the_usual_one(slow_one: int):
         number += 1
         clock.compute(90 * MS if number == slow_one else 30 * MS)
 
-    seen, _ = scout(Calls(work), clock)
+    seen = scout(Calls(work), clock)
     assert seen.call_ns == 30 * MS
 
 
@@ -95,14 +93,14 @@ def test_a_call_long_enough_to_tell_is_not_repeated():
 
 def test_a_very_long_call_is_made_once():
     clock = FakeClock()
-    seen, _ = scout(Calls(lambda: clock.compute(30 * S)), clock)
+    seen = scout(Calls(lambda: clock.compute(30 * S)), clock)
     assert seen.call_ns == seen.first_ns == 30 * S > LONG_CALL_NS
     assert clock.wall_ns == 30 * S
 
 
 def test_a_call_that_takes_no_time_ends_the_look_too():
     calls: list[None] = []
-    seen, _ = scout(Calls(lambda: calls.append(None), setup=lambda: None), FakeClock())
+    seen = scout(Calls(lambda: calls.append(None), setup=lambda: None), FakeClock())
     assert seen.call_ns <= 1
     assert seen.has_setup
     assert len(calls) < 4 * SETUP_CALLS_MAX
@@ -120,7 +118,7 @@ def test_a_costly_setup_ends_the_look_and_is_told(
         made.append(None)
         clock.compute(20 * MS)
 
-    seen, _ = scout(Calls(lambda: clock.compute(100), setup=setup), clock)
+    seen = scout(Calls(lambda: clock.compute(100), setup=setup), clock)
     assert (seen.call_ns, seen.setup_ns) == (100, 20 * MS)
     assert len(made) * 20 * MS < 4 * ENOUGH_SETUP_NS
 
@@ -132,7 +130,7 @@ def test_the_wait_for_a_core_is_left_out():
         clock.compute(20 * MS)
         clock.wait_for_core(30 * MS)
 
-    seen, _ = scout(Calls(work), clock)
+    seen = scout(Calls(work), clock)
     assert seen.call_ns == 20 * MS
     assert seen.cpu_share == 1.0
 
@@ -145,7 +143,7 @@ def test_the_share_of_computing_shows_a_call_that_waits(computing: int, share: f
         clock.compute(computing * MS)
         clock.sleep((20 - computing) * MS)
 
-    assert scout(Calls(work), clock)[0].cpu_share == share
+    assert scout(Calls(work), clock).cpu_share == share
 
 
 @pytest.mark.parametrize(
@@ -167,7 +165,7 @@ def test_children_that_compute_are_part_of_the_job(
         for pid, seconds in busy_s.items():
             machine.children[pid] += seconds
 
-    assert scout(Calls(work), machine.clock)[0].processes == processes
+    assert scout(Calls(work), machine.clock).processes == processes
 
 
 def test_a_child_that_lives_for_one_call_only_is_part_of_the_job(machine: Machine):
@@ -175,7 +173,7 @@ def test_a_child_that_lives_for_one_call_only_is_part_of_the_job(machine: Machin
         machine.clock.sleep(100 * MS)
         machine.ended += 0.1
 
-    assert scout(Calls(work), machine.clock)[0].processes == 2
+    assert scout(Calls(work), machine.clock).processes == 2
 
 
 def test_where_there_are_children_short_calls_are_watched_until_their_cpu_time_shows(
@@ -187,4 +185,4 @@ def test_where_there_are_children_short_calls_are_watched_until_their_cpu_time_s
         machine.clock.sleep(20 * MS)
         machine.children[7] = machine.perf_counter() // 0.2 * 0.2  # comes in coarse ticks
 
-    assert scout(Calls(work), machine.clock)[0].processes == 2
+    assert scout(Calls(work), machine.clock).processes == 2
