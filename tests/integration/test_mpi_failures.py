@@ -1,6 +1,7 @@
 """Whatever happens to a rank: one failure that names it, within the time, and no process left."""
 
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -45,13 +46,6 @@ def test_is_killed(rlperf_mpi):
         os.kill(os.getpid(), signal.SIGKILL)
     rlperf_mpi.comm.Barrier()
 
-@pytest.mark.rlperf_mpi(nprocs=2, timeout=8)
-def test_deadlocks(rlperf_mpi):
-    def wait_for_nobody():
-        rlperf_mpi.comm.recv(source=0)
-    if rlperf_mpi.rank == 1:
-        wait_for_nobody()
-
 def test_never_finalises(rlperf_mpi):
     if rlperf_mpi.rank == 1:
         from mpi4py import MPI
@@ -62,14 +56,6 @@ def test_prints_a_megabyte(rlperf_mpi):
     os.write(2, b"y" * 2**20)
     print(f"the last words of rank {rlperf_mpi.rank}")
     rlperf_mpi.rank_assert(False, "to see the output")
-
-@pytest.mark.rlperf_mpi(nprocs=2, timeout=8)
-def test_runs_on(rlperf_mpi):
-    def run_on():
-        while True:
-            time.sleep(0.01)
-    if rlperf_mpi.rank == 1:
-        run_on()
 
 def test_leaves_a_process(rlperf_mpi):
     import subprocess
@@ -83,17 +69,46 @@ def test_afterwards(rlperf_mpi):
     assert rlperf_mpi.comm.allreduce(1) == 2
 """
 
+DEADLOCKS = """
+import pytest
+
+@pytest.mark.rlperf_mpi(nprocs=2, timeout=8)
+def test_deadlocks(rlperf_mpi):
+    def wait_for_nobody():
+        rlperf_mpi.comm.recv(source=0)
+    if rlperf_mpi.rank == 1:
+        wait_for_nobody()
+"""
+RUNS_ON = """
+import time
+
+import pytest
+
+@pytest.mark.rlperf_mpi(nprocs=2, timeout=8)
+def test_runs_on(rlperf_mpi):
+    def run_on():
+        while True:
+            time.sleep(0.01)
+    if rlperf_mpi.rank == 1:
+        run_on()
+"""
+FILES = {"test_a.py": TESTS, "test_b.py": DEADLOCKS, "test_c.py": RUNS_ON}
+
 
 @pytest.fixture(scope="module")
-def run(workshop: Workshop) -> tuple[Running, Ended]:
-    project = workshop.project("mpi-failures", {"tests/test_a.py": TESTS})
-    running = project.start("--durations=0", "-vv")
-    return running, running.wait()
+def runs(workshop: Workshop) -> list[tuple[Running, Ended]]:
+    """A run a file, all at once: those that hang do little else than to wait for their deadline."""
+    tests = {f"tests/{name}": text for name, text in FILES.items()}
+    project = workshop.project("mpi-failures", tests)
+    running = [project.start("--durations=0", "-vv", name) for name in tests]
+    return [(each, each.wait()) for each in running]
 
 
 @pytest.fixture(scope="module")
-def ended(run: tuple[Running, Ended]) -> Ended:
-    return run[1]
+def ended(runs: list[tuple[Running, Ended]]) -> Ended:
+    """All runs as one."""
+    every = [ended for _, ended in runs]
+    return replace(every[0], text="\n".join(ended.text for ended in every))
 
 
 def table_of(ended: Ended, name: str) -> list[tuple[str, ...]]:
@@ -158,7 +173,8 @@ def test_of_a_megabyte_the_last_words_are_shown(ended: Ended):
 
 def test_each_is_one_failure_and_what_follows_runs_as_ever(ended: Ended):
     assert ended.code == 1
-    assert "9 failed, 2 passed" in ended.text
+    assert "7 failed, 2 passed" in ended.text
+    assert ended.text.count("= 1 failed in ") == 2
     assert "test_afterwards[nprocs=2] PASSED" in ended.text
 
 
@@ -168,9 +184,8 @@ def test_each_ends_in_time(ended: Ended):
     assert [name for s, name in seconds if float(s) > TIMEOUT_S + 10] == []
 
 
-def test_no_process_is_left(run: tuple[Running, Ended]):
-    running, _ = run
-    assert running.wait_until_gone(5) == []
+def test_no_process_is_left(runs: list[tuple[Running, Ended]]):
+    assert [running.wait_until_gone(5) for running, _ in runs] == [[]] * len(FILES)
 
 
 def test_a_job_ends_with_a_session_that_is_killed(workshop: Workshop):
