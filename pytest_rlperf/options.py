@@ -30,6 +30,7 @@ MEMORY = {
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
+    "rlperf_same_code": "skip or measure, as --rlperf-same-code",
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
     "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
     "rlperf_baselines": "folder of the stored baselines, as --rlperf-baselines",
@@ -88,6 +89,7 @@ class Settings:
     categories: frozenset[str]
     strict: bool
     reached: bool  # only tests that the change can reach
+    skip_same_code: bool  # do not measure what runs the same code on both sides
     prove: bool
     profile: ProfileWish
     limits: Limits  # of memory
@@ -172,6 +174,12 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-against; needs grimp.",
     )
     group.addoption(
+        "--rlperf-same-code",
+        metavar="skip|measure",
+        help="What to do with tests that run the same code on both sides of --rlperf-against: "
+        "skip (the default) passes them without measuring.",
+    )
+    group.addoption(
         "--rlperf-prove",
         action="store_true",
         help="Measure the gate itself: compare the selected tests with themselves, unchanged and "
@@ -226,6 +234,7 @@ def read_settings(config: pytest.Config) -> Settings:
         categories=frozenset(categories),
         strict=_flag(config, "strict"),
         reached=_reached(config, against),
+        skip_same_code=_skip_same_code(config),
         prove=bool(config.getoption("rlperf_prove")),
         profile=_profile(config, against),
         limits=_limits(config),
@@ -261,6 +270,7 @@ LONE = (
     "category",
     "strict",
     "reached",
+    "same_code",
     "prove",
     "profile",
     *MEMORY,
@@ -321,6 +331,13 @@ def _reached(config: pytest.Config, against: str | None) -> bool:
             "--rlperf-reached needs --rlperf-against, which tells since when files changed."
         )
     return against is not None and _flag(config, "reached")
+
+
+def _skip_same_code(config: pytest.Config) -> bool:
+    given = _text(config, "same_code") or "skip"
+    if given not in ("skip", "measure"):
+        raise UsageError(f"--rlperf-same-code={given} is neither skip nor measure; write one.")
+    return given == "skip"
 
 
 def _profile(config: pytest.Config, against: str | None) -> ProfileWish:

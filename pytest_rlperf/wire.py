@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
@@ -45,6 +46,7 @@ class Job:
     layout_seed: int | None  # None: memory is left as it is, to be measured itself
     reference: bool = False  # plays the reference kernels instead of tests
     slowdown: float = 0.0  # share by which every slice is made longer, to prove the gate
+    watched: CodeChanges | None = None  # look which of them each test meets; None: do not
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,6 +213,7 @@ class Finished:
     abandoned: bool = False  # the partner left in the middle of the slices
     imported: Mapping[str, str] = field(default_factory=dict)  # packages of the tree, with files
     foreign: str | None = None  # why this side did not measure its own code, if it did not
+    ran: Ran | None = None  # None: it was not watched
 
 
 FromController = Order | Go | StandAside | Stop

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import reduce
+from itertools import islice
 
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
@@ -11,17 +12,20 @@ from pytest_rlperf.gate.partners import Comparison, Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.metric import Metric
+from pytest_rlperf.model.metric import Metric, Outcome
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
+from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import Measurement, Order, Report, ScoutReport
 from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthened, times_for
 
 FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
+TOLD = 10
+"""Differences of the code that are named with a test."""
 SCOUT_SHARE = 0.6
 """Of the budget, for the scouts of a suite too large for it."""
 
@@ -40,6 +44,7 @@ class Campaign:
         show: Callable[[Progress], None],
         gates: int = 0,
         closed: Callable[[Sequence[TestResult]], None] = lambda tests: None,
+        same_code: SameCode | None = None,
     ) -> None:
         """Prepare a campaign. `gates`: verdicts of the whole build, where it gives others than
         these too. `closed` is called with tests as soon as they have left the campaign, but not
@@ -53,6 +58,7 @@ class Campaign:
         self._show = show
         self._gates = gates or len(self.tracks)
         self._closed = closed
+        self._same_code = same_code
         tracks = self.tracks.values()
         self._beside: list[Family | Start] = [*families(tracks), *starts(tracks)]
         self._reported: set[str] = set()
@@ -95,6 +101,8 @@ class Campaign:
             self._show_progress()
             if self._budget.left_s() <= (1 - SCOUT_SHARE) * self._budget.seconds:
                 break  # what was scouted shall be measured too
+        for extra in self._beside:
+            _keep_together(extra.tracks)
 
     def _run_block(self, index: int, orders: list[Order]) -> None:
         startup_s = self._budget.startup_deadline_s()
@@ -154,6 +162,21 @@ class Campaign:
         track.first_call_ns = scouts[0].seen.first_ns
         for name, run in zip(("head", "base"), played.runs, strict=False):
             track.imported[name] = run.imported
+        self._look_for_differences(track, played)
+
+    def _look_for_differences(self, track: Track, played: Played) -> None:
+        """End a test that ran the same code on both sides. One that did not may have left something
+        of it behind, in a cache for example, so that the next one begins in fresh workers.
+        """
+        if self._same_code is None:
+            return
+        differences = self._same_code.differences(run.ran for run in played.runs)
+        track.differences = tuple(islice(dict.fromkeys(differences), TOLD))
+        alone = self._same_code.changes.none or not track.benchmark.spec.starts
+        if not track.differences and alone:  # a start is that of everything a process imports
+            track.ended = Ended.same_code(self._same_code.changes)
+        elif self._same_code.watched:
+            self._blocks.renew()
 
     def _take_block(self, track: Track, played: Played, index: int) -> None:
         track.spent_s += played.seconds
@@ -230,7 +253,7 @@ class Campaign:
             nodeid=b.nodeid,
             spec=b.spec,
             metrics=(
-                *time_metrics(verdict, track.blocks, track.steps, track.judged),
+                *time_metrics(verdict, track.blocks, track.steps, track.judged, track.scouted_ns),
                 *self._extras(track),
             ),
             blocks=tuple(track.blocks),
@@ -248,6 +271,7 @@ class Campaign:
             source_hash=b.source_hash,
             repeat_command=b.repeat_command,
             imported=track.imported,
+            differences=track.differences,
             explanation=track.explanation,
         )
 
@@ -275,6 +299,14 @@ class Campaign:
                 budget_s=self._budget.seconds,
             )
         )
+
+
+def _keep_together(tracks: Sequence[Track]) -> None:
+    """Let all of these tests be measured where one of them is: they are judged together, too."""
+    if any(track.open for track in tracks):
+        for track in tracks:
+            if track.ended and track.ended.outcome is Outcome.SAME_CODE:
+                track.ended = None
 
 
 def _partner_report(played: Played) -> Report | None:

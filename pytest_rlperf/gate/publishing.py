@@ -103,6 +103,7 @@ LETTERS = {
     Outcome.INCONCLUSIVE: "?",
     Outcome.INCOMPARABLE: "≠",
     Outcome.NO_BASELINE: "-",
+    Outcome.SAME_CODE: "=",
 }
 OUTCOME_PROPERTY = "rlperf_outcome"
 

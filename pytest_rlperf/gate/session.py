@@ -22,7 +22,7 @@ from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
 from pytest_rlperf.model.memory import JUDGED
-from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
@@ -104,6 +104,7 @@ class GateSession(MeasuringSession):
                 cores=len(cores),
                 show=line.show,
                 gates=_gates(benchmarks),
+                same_code=stage.same_code,
             )
             memory: MemoryCampaign | None = None  # after the timing, if it comes to that
             interrupted = True
@@ -122,7 +123,8 @@ class GateSession(MeasuringSession):
                 tests = _attached(benchmarks, timed, memory, interrupted)
                 run = self._result(mode, tests, facts, seconds, interrupted)
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
-                self._run = self._judged(replace(run, scaling=scaling))
+                changes = stage.same_code.changes if stage.same_code else None
+                self._run = self._judged(replace(run, scaling=scaling, code_changes=changes))
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
@@ -235,11 +237,11 @@ def _resolved(root: Path, ref: str | None) -> Revision | None:
 
 
 def _compared(run: RunResult) -> bool:
-    """Return whether some test was measured on both sides: an inconclusive one without a block
-    compared nothing.
+    """Return whether some test was measured on both sides, or ran the same code there: an
+    inconclusive one without a block compared nothing.
     """
     return any(
-        verdict.outcome in COMPARED and verdict.interval
+        verdict.outcome is Outcome.SAME_CODE or (verdict.outcome in COMPARED and verdict.interval)
         for test in run.tests
         for verdict in test.verdicts
     )

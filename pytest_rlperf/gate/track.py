@@ -74,6 +74,7 @@ class Track:
     ratios: list[LogRatios] = field(default_factory=list)  # that it was judged by last
     decision: Decision | None = None
     held: bool = False  # more blocks are wanted for what is judged beside its time
+    differences: tuple[str, ...] = ()  # between the code of both sides, that it may have met
     ended: Ended | None = None  # why it left the campaign without a decision
     other_work: Ended | None = None  # not comparable; still measured where it is to be saved
     failure: Failure | None = None

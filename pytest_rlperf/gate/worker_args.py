@@ -8,7 +8,7 @@ import random
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -23,8 +23,9 @@ from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_fact
 from pytest_rlperf.options import Settings, read_mpi_wishes
 from pytest_rlperf.trees.base_tree import BaseTree, lay_out
 from pytest_rlperf.trees.cache import cache_folder, seed_bytecode
+from pytest_rlperf.trees.code_changes import SameCode, TwoTrees, code_changes, files_to_compare
 from pytest_rlperf.trees.git import Revision
-from pytest_rlperf.trees.imports import import_roots
+from pytest_rlperf.trees.imports import KEEP, import_roots
 from pytest_rlperf.trees.overlay import overlay_files
 from pytest_rlperf.wire import BASE, HEAD
 from pytest_rlperf.workers.pair import Side, Stage
@@ -155,8 +156,22 @@ def staged(
             token=secrets.token_hex(8),
             launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
             disturbed=isinstance(partner, Kernels) and partner.saving,
+            same_code=_same_code(config.rootpath, settings, revisions, trees),
         )
         yield stage, () if base is None else base.notices
+
+
+def _same_code(
+    root: Path, settings: Settings, revisions: Revisions, trees: Sequence[BaseTree | None]
+) -> SameCode | None:
+    """Compare the code of both sides; None: there is one side only, or it is not wanted."""
+    head, base = trees
+    if base is None or revisions.base is None or not settings.skip_same_code:
+        return None
+    two = TwoTrees(base.head.top if head is None else head.path, base.path)
+    head_sha = None if revisions.head is None else revisions.head.sha
+    files = files_to_compare(root, revisions.base.sha, head_sha)
+    return SameCode(two, code_changes(two, files, KEEP))
 
 
 def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> BaseTree:

@@ -26,15 +26,19 @@ def time_metrics(
     blocks: Sequence[Block] = (),
     steps: int | None = None,
     log_ratios: Sequence[float] = (),
+    scouted_ns: Sequence[float] = (),
 ) -> tuple[Metric, ...]:
     """Return the time of these blocks, and the throughput where the `steps` of a call are known.
 
     `log_ratios` are what the interval rests on: by pairs, or by the sums where the label says so.
+    Without a block the value is what head's scout saw.
     """
     head = [block.head.call_ns for block in blocks]
     base = [block.base.call_ns for block in blocks if block.base is not None]
     changes = tuple(map(math.expm1, log_ratios))
     time = _metric(TIME, verdict, head, base, changes)
+    if not head and scouted_ns:
+        time = replace(time, value=scouted_ns[0])
     if steps is None:
         return (time,)
     head, base = ([steps * 1e9 / ns for ns in side] for side in (head, base))

@@ -25,6 +25,7 @@ class Outcome(StrEnum):
     INCONCLUSIVE = "inconclusive"
     INCOMPARABLE = "incomparable"
     NO_BASELINE = "no_baseline"
+    SAME_CODE = "same_code"  # it runs the same code on both sides: nothing was measured
     FAILED = "failed"  # the test itself failed: there is nothing to judge
     SKIPPED = "skipped"
     SHOWN = "shown"  # a number beside the verdicts, which nothing judges
@@ -54,6 +55,7 @@ WORST_FIRST = (
     Outcome.NO_BASELINE,
     Outcome.IMPROVED,
     Outcome.UNCHANGED,
+    Outcome.SAME_CODE,
     Outcome.SKIPPED,
     Outcome.SHOWN,
 )

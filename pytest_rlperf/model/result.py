@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime
+from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
@@ -206,6 +207,7 @@ class TestResult:
     source_hash: str = ""
     repeat_command: str = ""
     imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
+    differences: tuple[str, ...] = ()  # between the code of both sides, that it may have met
     explanation: Explanation | None = None  # None: nobody asked why
     memory: MemoryResult | None = None  # None: it was not asked for
 
@@ -290,6 +292,7 @@ class RunResult:
     scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured
     base_commit: str | None = None  # of the base revision; None: there is none
+    code_changes: CodeChanges | None = None  # None: nobody looked
 
 
 # -- ends and progress --------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from pytest_rlperf.worker.clock import Clock, Elapsed
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 from pytest_rlperf.worker.turns import Baton
+from pytest_rlperf.worker.watch import Watch
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -95,9 +96,14 @@ class RankCalls(Calls):
         return spent.wall_ns / max(1, time.perf_counter_ns() - begun)
 
 
-def scout_ranks(calls: Calls, clock: Clock, world: Any) -> Scouted:
-    """Return what a plan is chosen by, of the slowest rank in each respect."""
+def scout_ranks(
+    calls: Calls, clock: Clock, world: Any, now_quiet: Callable[[], None] = lambda: None
+) -> Scouted:
+    """Return what a plan is chosen by, of the slowest rank in each respect. `now_quiet` is called
+    before the calls whose time counts.
+    """
     first = _timed(calls, 1, clock, world)
+    now_quiet()
     number, elapsed = 1, first
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first.own_ns < LONG_CALL_NS:  # a longer one is its own estimate
@@ -141,8 +147,9 @@ class RankPlayer(Player):
         baton: Baton,
         slowdown: float,
         world: Any,
+        watch: Watch | None = None,
     ) -> None:
-        super().__init__(channel, RankClock(clock, world), side, baton, slowdown)
+        super().__init__(channel, RankClock(clock, world), side, baton, slowdown, watch=watch)
         self._world = world
 
     def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> None:
@@ -152,6 +159,7 @@ class RankPlayer(Player):
                 calls.watch()
             self._play_block(order, order.plan, calls, work, steps)
             return
-        seen = scout_ranks(calls, self._with_phases(self._clock), self._world)
+        clock, world = self._with_phases(self._clock), self._world
+        seen = self._watched(calls, lambda now_quiet: scout_ranks(calls, clock, world, now_quiet))
         seen = replace(seen, exchanges=max(self._world.allgather(calls.exchanges())))
         self._channel.send(ScoutReport(seen, counts(work, calls.result), steps))

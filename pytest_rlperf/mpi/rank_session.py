@@ -26,6 +26,7 @@ from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.reference import ReferenceWorker
 from pytest_rlperf.worker.session import WorkerSession
 from pytest_rlperf.worker.turns import Baton
+from pytest_rlperf.worker.watch import installed_watch
 
 LAST_WORDS_S = 1.0
 """A rank that failed gives the others this time to report their own failures before it aborts
@@ -179,8 +180,8 @@ def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:
     _close_in_children(sock, partner)
     if job.reference:  # kernels do not communicate: the batons keep the ranks together
         return ReferenceWorker(job, Channel(sock), Baton(partner), here.rank).work()
-    session = RankWorker(job, Channel(sock), Baton(partner), here)
     install_tree_finder(job.head_tree, job.tree, job.import_roots)
+    session = RankWorker(job, Channel(sock), Baton(partner), here)
     try:
         return int(pytest.main(list(job.pytest_args), plugins=[session, PhaseMarks(files)]))
     except ChannelClosed:
@@ -198,7 +199,7 @@ class RankWorker(WorkerSession):
     """The pytest plugin of a rank that measures."""
 
     def __init__(self, job: Job, channel: Channel, baton: Baton, here: Here) -> None:
-        super().__init__(job, channel, baton)
+        super().__init__(job, channel, baton, installed_watch(job))
         self._here = here
 
     @pytest.hookimpl(tryfirst=True)
@@ -208,7 +209,9 @@ class RankWorker(WorkerSession):
 
     def _make_player(self, clock: Clock) -> Player:
         job, world = self._job, self._here.world.Dup()
-        return RankPlayer(self._channel, clock, job.side, self._baton, job.slowdown, world)
+        return RankPlayer(
+            self._channel, clock, job.side, self._baton, job.slowdown, world, self._watch
+        )
 
     def _pin(self, cores: Sequence[int]) -> None:
         pin(core_of_rank(cores, self._here.rank))

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from pytest_rlperf.model.block import RankFacts, SideBlock
+from pytest_rlperf.model.code import Ran
 from pytest_rlperf.model.memory import ProcessPeak
 from pytest_rlperf.mpi import boot
 from pytest_rlperf.mpi.channels import RankChannels
@@ -294,7 +295,8 @@ class RankedSide:
                 return next(run for run in ended if run.state is state)
         reports = [run.report for run in ended if run.report is not None]
         report = merged(reports) if len(reports) == len(self._ranks) else None
-        return SideRun(State.RAN, "", report, ended[0].imported)
+        ran = Ran.of_all([run.ran for run in ended])
+        return SideRun(State.RAN, "", report, ended[0].imported, ran=ran)
 
     def _job_end(self, runs: Sequence[SideRun | None]) -> JobEnd:
         """Return how each rank left a test that one of them failed, or skipped alone."""

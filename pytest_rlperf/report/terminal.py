@@ -24,6 +24,7 @@ from pytest_rlperf.report.text import (
     Rows,
     StyledLine,
     render_interval,
+    render_tests,
     render_word,
     table_lines,
     time_title,
@@ -57,7 +58,7 @@ def render_table(run: RunResult) -> list[StyledLine]:
     table = table_lines(time_rows(tests, run.against), outcomes)
     known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
     remarked = [f"{test.nodeid}: {remark}" for test in known for remark in remarks(test)]
-    lines = [*remarked, *map(render_vanished, run.vanished)]
+    lines = [*remarked, *render_same_code(run), *map(render_vanished, run.vanished)]
     return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
 
@@ -73,6 +74,18 @@ def _in_table(test: TestResult) -> bool:
     nothing to show there.
     """
     return test.time is not None or test.failure is not None or test.skipped is not None
+
+
+def render_same_code(run: RunResult) -> Iterator[str]:
+    """Yield the line that says why tests of the same code were not measured, if there are any."""
+    number = sum(test.outcome is Outcome.SAME_CODE for test in run.tests)
+    if not number or run.code_changes is None:
+        return
+    files = run.code_changes.files
+    changed = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    why = f"nothing of what changed in {changed}" if files else "the same code: nothing changed"
+    verb = "runs" if number == 1 else "run"
+    yield f"{render_tests(number)} {verb} {why}; to measure all: --rlperf-same-code=measure"
 
 
 def render_vanished(test: Vanished) -> str:
@@ -119,7 +132,7 @@ def _call_times(time: Metric, head: float) -> tuple[float, float | None]:
 def remarks(test: TestResult) -> Iterator[str]:
     """Yield what the numbers do not show."""
     v = test.headline
-    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED}
+    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED, Outcome.SAME_CODE}
     slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
     if test.failure or test.skipped is not None:
         return

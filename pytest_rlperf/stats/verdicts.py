@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Self
 
 from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.metric import Outcome, Severity, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.stats.decide import Decision
@@ -48,6 +49,13 @@ class Ended:
             if head.get(name) != base.get(name)
         ]
         return cls(Outcome.INCOMPARABLE, f"the sides did not do the same work: {'; '.join(parts)}")
+
+    @classmethod
+    def same_code(cls, changes: CodeChanges) -> Self:
+        """Return that a test met none of these changes."""
+        if changes.none:
+            return cls(Outcome.SAME_CODE, "nothing changed")
+        return cls(Outcome.SAME_CODE, "it runs nothing of what changed")
 
     @classmethod
     def alone(cls, blocks: int) -> Self:

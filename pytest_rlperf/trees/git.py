@@ -122,6 +122,11 @@ def listed(top: Path, *args: str, env: Mapping[str, str] | None = None) -> list[
     return _split(git(top, "ls-files", "-z", *args, env=env))
 
 
+def listed_at(top: Path, revision: str) -> list[str]:
+    """List the paths of all files that a commit has."""
+    return _split(git(top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision))
+
+
 def hooks_folder(top: Path) -> Path:
     """Return where git looks for hooks: shared by all worktrees, or where core.hooksPath says."""
     return top / git(top, "rev-parse", "--git-path", "hooks", settings=()).removesuffix("\n")

@@ -11,7 +11,7 @@ import importlib.util
 import os
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, NamedTuple
 
 from pytest_rlperf.errors import RlperfError
@@ -215,7 +215,7 @@ def is_reached(test: Path, imports: Set[Path], changed: Iterable[Path], top: Pat
 def _reaches(file: Path, test: Path, imports: Set[Path], top: Path) -> bool:
     if file in imports:
         return True
-    if _is_prose(file, top):
+    if is_prose(file.relative_to(top).as_posix()):
         return False
     if file.suffix != ".py" or file.name in STEERING:
         return True  # data, a setting, or the source of something compiled
@@ -224,9 +224,10 @@ def _reaches(file: Path, test: Path, imports: Set[Path], top: Path) -> bool:
     return _leads_nowhere(test, imports)
 
 
-def _is_prose(file: Path, top: Path) -> bool:
-    hidden = any(part.startswith(".") for part in file.relative_to(top).parts)
-    return hidden or file.suffix in PROSE
+def is_prose(path: str) -> bool:
+    """Return whether a file of the tree is read by people only, or hidden from programs."""
+    hidden = any(part.startswith(".") for part in path.split("/"))
+    return hidden or PurePosixPath(path).suffix in PROSE
 
 
 def _leads_nowhere(test: Path, imports: Set[Path]) -> bool:

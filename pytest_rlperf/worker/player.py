@@ -12,7 +12,7 @@ from pytest_rlperf.machine.host import involuntary_switches, pin_job
 from pytest_rlperf.memory.probe import probe
 from pytest_rlperf.model.block import SideBlock
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
-from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.phases import listen
 from pytest_rlperf.profile.clock import ProfilingClock, reader_of
 from pytest_rlperf.prove.slowed_clock import RealTime, SlowedClock, Spender
@@ -30,6 +30,7 @@ from pytest_rlperf.worker.clock import (
     wall_time,
 )
 from pytest_rlperf.worker.turns import Baton, order_of_turns, run_abreast, run_together, take_turns
+from pytest_rlperf.worker.watch import Watch
 
 OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
@@ -62,6 +63,7 @@ class Player:
         baton: Baton,
         slowdown: float = 0.0,
         importer: Importer | None = None,
+        watch: Watch | None = None,
     ) -> None:
         self._channel = channel
         self._clock = clock
@@ -69,6 +71,7 @@ class Player:
         self._baton = baton
         self._slowdown = slowdown
         self._importer = importer
+        self._watch = watch
         self._order: Order | None = None
         self._begun = 0.0
         self._played = self._abandoned = False
@@ -144,8 +147,21 @@ class Player:
         if order.plan is not None:
             self._play_block(order, order.plan, calls, work, steps)
             return
-        seen = scout.scout(calls, self._with_phases(self._clock))
+        clock = self._with_phases(self._clock)
+        seen = self._watched(calls, lambda now_quiet: scout.scout(calls, clock, now_quiet))
         self._channel.send(ScoutReport(seen, counts(work, calls.result), steps))
+
+    def _watched(
+        self, calls: Calls | Rounds, look: Callable[[Callable[[], None]], Scouted]
+    ) -> Scouted:
+        """Return what a scout sees. Where it is watched, the watch pauses for the calls whose time
+        counts, and then follows as many as a block makes.
+        """
+        if self._watch is None:
+            return look(lambda: None)
+        seen = look(self._watch.pause)
+        self._watch.follow(calls, seen.call_ns)
+        return seen
 
     def _play_block(
         self, order: Order, plan: Plan, calls: Measured, work: Work, steps: int | None
@@ -240,8 +256,7 @@ class Player:
             slices.append(calls.timed(plan.calls, clock))
 
         def go_on() -> None:
-            """Make a call beyond those of the plan; a test that has no more to give has not failed.
-            """
+            """Make a call beyond the plan; a test that has no more to give has not failed."""
             with suppress(Exception):
                 calls.once()
 

@@ -1,6 +1,7 @@
 """The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
 
 import time
+from collections.abc import Callable
 from dataclasses import replace
 
 import psutil
@@ -28,14 +29,18 @@ BUSY_SHARE = 0.2
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
 
-def scout(calls: Calls | Rounds, clock: Clock) -> Scouted:
-    """Make some calls; return what a plan is chosen by."""
+def scout(
+    calls: Calls | Rounds, clock: Clock, now_quiet: Callable[[], None] = lambda: None
+) -> Scouted:
+    """Make some calls; return what a plan is chosen by. `now_quiet` is called before those whose
+    time counts, unless the test counts its calls and has no others.
+    """
     before = _children_cpu()
     begun = time.perf_counter()
     if isinstance(calls, Rounds):
         scouted = _look_at_rounds(calls, clock)
     else:
-        scouted = _look(calls, clock, begun)
+        scouted = _look(calls, clock, begun, now_quiet)
     if calls.settle.hosted and isinstance(calls, Calls):
         scouted = replace(scouted, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
@@ -49,9 +54,10 @@ def scout(calls: Calls | Rounds, clock: Clock) -> Scouted:
     )
 
 
-def _look(calls: Calls, clock: Clock, begun: float) -> Scouted:
+def _look(calls: Calls, clock: Clock, begun: float, now_quiet: Callable[[], None]) -> Scouted:
     """Look at a function by calling it until 10 ms are full."""
     elapsed = calls.timed(1, clock)
+    now_quiet()
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
     if first_ns < LONG_CALL_NS:  # a longer one is its own estimate

@@ -33,6 +33,7 @@ from pytest_rlperf.worker.clock import Clock, SystemClock
 from pytest_rlperf.worker.import_time import import_ns
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.turns import Baton
+from pytest_rlperf.worker.watch import Watch, installed_watch
 
 PLAYER = pytest.StashKey[Player]()
 PR_SET_PDEATHSIG = 1
@@ -52,8 +53,9 @@ def work(job: Job) -> int:
         return ReferenceWorker(job, channel, baton).work()
     # On head too, where it changes nothing: an import in a slice must cost the same.
     install_tree_finder(job.head_tree, job.tree, job.import_roots)
+    session = WorkerSession(job, channel, baton, installed_watch(job))
     try:
-        return int(pytest.main(list(job.pytest_args), plugins=[WorkerSession(job, channel, baton)]))
+        return int(pytest.main(list(job.pytest_args), plugins=[session]))
     except ChannelClosed:
         return 3  # the controller is gone, and with it the reason to go on
 
@@ -80,8 +82,11 @@ def _socket(fd: int) -> socket.socket:
 class WorkerSession:
     """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
 
-    def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
+    def __init__(
+        self, job: Job, channel: Channel, baton: Baton, watch: Watch | None = None
+    ) -> None:
         self._job = job
+        self._watch = watch
         self._channel = channel
         self._baton = baton
         self._player: Player | None = None
@@ -115,6 +120,8 @@ class WorkerSession:
         # What was imported stays: collecting it again before every test took longer than the test.
         gc.collect()
         gc.freeze()
+        if self._watch is not None:
+            self._watch.collected()
         self._channel.send(Collected(tuple(items), time.monotonic()))
         while isinstance(order := self._channel.receive(), Order):
             following = None if order.following is None else items.get(order.following)
@@ -127,7 +134,9 @@ class WorkerSession:
         def importer(names: Sequence[str], seconds: float) -> float:
             return import_ns(names, job, seconds)
 
-        return Player(self._channel, clock, job.side, self._baton, job.slowdown, importer)
+        return Player(
+            self._channel, clock, job.side, self._baton, job.slowdown, importer, self._watch
+        )
 
     def _pin(self, cores: Sequence[int]) -> None:
         pin(cores)
@@ -141,9 +150,14 @@ class WorkerSession:
     ) -> None:
         self._pin(order.cores)
         player.begin(order)
+        if self._watch is not None:
+            self._watch.begin()
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+        ran = None if self._watch is None else self._watch.end(item)
         self._look_at_imports()
-        self._channel.send(Finished(player.played, player.abandoned, self._imported, self._foreign))
+        self._channel.send(
+            Finished(player.played, player.abandoned, self._imported, self._foreign, ran)
+        )
 
     def _look_at_imports(self) -> None:
         """Note what came from the tree, and why this side did not measure its own, if it did not.

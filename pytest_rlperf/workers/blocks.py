@@ -40,6 +40,11 @@ class Blocks:
         self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
         self._index = 0
         self._startup_s = 0.0
+        self._renewed = False
+
+    def renew(self) -> None:
+        """Let the next test of this block begin in fresh workers, whatever the last one left."""
+        self._renewed = True
 
     @property
     def startup_s(self) -> float:
@@ -93,8 +98,9 @@ class Blocks:
             pair.wait_collected(startup_s)
             self._startup_s = pair.startup_s if ahead else 0.0
             for number, order in enumerate(orders):
-                if not pair.usable:
+                if not pair.usable or self._renewed:
                     pair.end()
+                    self._renewed = False
                     pair = self._start(index, kind, nodeids)
                     pair.wait_collected(startup_s)
                 following = orders[number + 1].nodeid if number + 1 < len(orders) else None
@@ -153,7 +159,8 @@ class Blocks:
         confined = index and not kind.nprocs  # ranks find their own cores
         cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
         rng = self._rng(index, "start")
-        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores)
+        scouts = not index
+        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores, watched=scouts)
         self._alive.append(pair)
         return pair
 

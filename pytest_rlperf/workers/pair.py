@@ -18,6 +18,7 @@ from typing import Any
 
 from pytest_rlperf.mpi.launcher import Launcher
 from pytest_rlperf.mpi.side import Ranks, start_ranks
+from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import (
     SIDES,
     Channel,
@@ -262,6 +263,7 @@ class Stage:
     token: str  # marks every process of the run, those that tests start included
     launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
     disturbed: bool = False  # disturb two of three blocks on purpose (`worker.disturbance`)
+    same_code: SameCode | None = None  # tells what need not be measured; None: nobody asks
 
 
 def start_pair(
@@ -272,13 +274,18 @@ def start_pair(
     rng: random.Random,
     cores: tuple[int, ...],
     scattered: bool = True,
+    watched: bool = False,
 ) -> Pair:
-    """Start a fresh process of each side; `scattered`: their memory is laid out by chance."""
+    """Start a fresh process of each side; `scattered`: their memory is laid out by chance;
+    `watched`: they look which changes their tests meet.
+    """
     hash_seed = rng.randrange(SEED_MAX)
     starts = []
     for side in stage.sides:
         layout_seed = rng.randrange(SEED_MAX)
         job = _job(stage, side, nodeids, layout_seed if scattered else None)
+        if watched and stage.same_code is not None:
+            job = replace(job, watched=stage.same_code.watched)
         env = worker_environment(
             os.environ,
             threads=kind.threads,

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from pytest_rlperf.model.code import Ran
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,
@@ -48,6 +49,7 @@ class SideRun:
     report: Report | None = None  # None: it ended before it had one
     imported: Mapping[str, str] = field(default_factory=dict)
     sections: tuple[tuple[str, str], ...] = ()
+    ran: Ran | None = None  # None: it was not watched
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
 
 
@@ -186,7 +188,7 @@ class Account:
             return SideRun(State.WRONG_COPY, message.foreign)
         if not message.played:
             return SideRun(State.UNMEASURED)
-        return SideRun(State.RAN, "", self.report, message.imported)
+        return SideRun(State.RAN, "", self.report, message.imported, ran=message.ran)
 
 
 class WorkerSide(Account):

@@ -103,6 +103,7 @@ if CONTROLLER:
 COMMON = {
     "fakeclock.py": FAKECLOCK,
     "conftest.py": CONFTEST + FEW_BLOCKS,
-    "pytest.ini": "[pytest]\n",
+    # Most runs are about measuring, and many of their tests run the same code on both sides.
+    "pytest.ini": "[pytest]\nrlperf_same_code = measure\n",
     ".gitignore": "__pycache__\n",
 }

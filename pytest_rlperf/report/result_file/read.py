@@ -20,6 +20,7 @@ from pytest_rlperf.model.block import (
     SideBlock,
     SideDrift,
 )
+from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
@@ -107,7 +108,12 @@ def run_from(content: Row) -> RunResult:
         kpis=tuple(map(_kpi_result, content["kpis"])),
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
+        code_changes=_code_changes(content.get("code_changes")),
     )
+
+
+def _code_changes(row: Row | None) -> CodeChanges | None:
+    return None if row is None else typed(CodeChanges, row)
 
 
 def _kpi_result(row: Row) -> KpiResult:
@@ -170,6 +176,7 @@ def _test(row: Row) -> TestResult:
         source_hash=row["source_hash"],
         repeat_command=row["repeat_command"],
         imported=row["imported"],
+        differences=tuple(row.get("differences", ())),
         explanation=_explanation(row["profile"]) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
     )

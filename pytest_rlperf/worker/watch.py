@@ -1,0 +1,366 @@
+"""Watches which differences between the two sides a test meets, so that a test which meets none
+need not be measured.
+
+It sees the functions that run, the modules that a test's own module leads to, the files of the tree
+that are read, and the extensions that are loaded from it. Processes, foreign extensions, and before
+Python 3.12 other threads, cannot be followed: it says so. What a test leaves behind for the next
+one (a cache, a compiled function) is not seen either, so the controller starts new workers after a
+test that met a difference.
+"""
+
+import _thread
+import builtins
+import importlib
+import os
+import sys
+import threading
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from importlib.machinery import EXTENSION_SUFFIXES
+from importlib.util import resolve_name
+from types import CodeType, ModuleType
+from typing import Any, Protocol
+
+import pytest
+
+from pytest_rlperf.model.code import CodeChanges, Ran
+from pytest_rlperf.trees.ownership import INSTALLED, relative
+from pytest_rlperf.wire import Job
+from pytest_rlperf.worker.calls import Calls, Rounds
+
+LIKE_A_BLOCK_NS = 120_000_000
+LEAST_CALLS, LEAST_LONG_CALLS = 9, 2
+MOST_NS = 1_000_000_000
+"""A watched test makes as many calls as one side of a block does, or a few long ones: what it does
+not run in them it would not run in a block."""
+
+PROCESS_EVENTS = frozenset(
+    {
+        "subprocess.Popen", "os.system", "os.exec", "os.spawn", "os.posix_spawn", "os.fork",
+        "os.forkpty", "pty.spawn",
+    }
+)  # fmt: skip
+"""Audit events of a process that is started."""
+READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
+IMPORT_SYSTEM = "<frozen importlib"
+CONFTEST = "conftest.py"
+
+
+# -- the functions that run -----------------------------------------------------------------------
+
+
+class Recorder(Protocol):
+    """Records the code objects that run."""
+
+    follows_threads: bool
+
+    def resume(self) -> None: ...
+
+    def pause(self) -> None: ...
+
+    def take(self) -> set[CodeType]:
+        """Return what ran since the last time."""
+        ...
+
+
+class ProfilerRecorder:
+    """Records this thread by the profiler that is compiled into Python: below 3.12 there is nothing
+    that costs less. Calls take up to a few times as long meanwhile.
+    """
+
+    follows_threads = False
+
+    def __init__(self) -> None:
+        from _lsprof import Profiler
+
+        self._profiler = Profiler(subcalls=False, builtins=False)
+
+    def resume(self) -> None:
+        self._profiler.enable()
+
+    def pause(self) -> None:
+        self._profiler.disable()
+
+    def take(self) -> set[CodeType]:
+        codes = {e.code for e in self._profiler.getstats() if isinstance(e.code, CodeType)}
+        self._profiler.clear()
+        return codes
+
+
+class MonitoringRecorder:
+    """Records all threads, at the price of one event for each function and test."""
+
+    follows_threads = True
+    TOOL = 4  # none of those that debuggers, profilers and coverage are given
+
+    def __init__(self, monitoring: Any) -> None:
+        """`monitoring` is `sys.monitoring`, which Python has from 3.12 on."""
+        self._monitoring = monitoring
+        self._ran: set[CodeType] = set()
+        events = monitoring.events
+        monitoring.use_tool_id(self.TOOL, "rlperf")
+        for event in (events.PY_START, events.PY_RESUME):
+            monitoring.register_callback(self.TOOL, event, self._note)
+        monitoring.set_events(self.TOOL, events.PY_START | events.PY_RESUME)
+
+    def _note(self, code: CodeType, _offset: int) -> Any:
+        self._ran.add(code)
+        return self._monitoring.DISABLE
+
+    def resume(self) -> None:
+        """Go on, as it always does."""
+
+    def pause(self) -> None:
+        """Go on: what has been seen costs nothing any more."""
+
+    def take(self) -> set[CodeType]:
+        ran, self._ran = self._ran, set()
+        self._monitoring.restart_events()
+        return ran
+
+
+def make_recorder() -> Recorder:
+    monitoring = getattr(sys, "monitoring", None)
+    return ProfilerRecorder() if monitoring is None else MonitoringRecorder(monitoring)
+
+
+# -- the modules that a module leads to -----------------------------------------------------------
+
+
+class ImportsSeen:
+    """Notes which module imports which, by statement or by `importlib.import_module`."""
+
+    def __init__(self) -> None:
+        self._edges: dict[str, set[str]] = defaultdict(set)
+        self._imported: set[str] = set()
+
+    def install(self) -> None:
+        plain_import, plain_import_module = builtins.__import__, importlib.import_module
+
+        def noting_import(
+            name: str,
+            globals: dict[str, Any] | None = None,
+            locals: Any = None,
+            fromlist: Iterable[str] | None = (),
+            level: int = 0,
+        ) -> ModuleType:
+            module = plain_import(name, globals, locals, fromlist or (), level)
+            self._note(globals or {}, "." * level + name, fromlist or ())
+            return module
+
+        def noting_import_module(name: str, package: str | None = None) -> ModuleType:
+            module = plain_import_module(name, package)
+            self._note(sys._getframe(1).f_globals, module.__name__, ())
+            return module
+
+        builtins.__import__ = noting_import
+        importlib.import_module = noting_import_module
+
+    def _note(self, importer: dict[str, Any], name: str, fromlist: Iterable[str]) -> None:
+        spec = importer.get("__spec__")
+        package = importer.get("__package__") or getattr(spec, "parent", None) or ""
+        full = resolve_name(name, package) if name.startswith(".") else name
+        names = {full, *(f"{full}.{each}" for each in fromlist)} & sys.modules.keys()
+        self._edges[importer.get("__name__", "")] |= names
+        self._imported |= names
+
+    def reached(self, roots: Iterable[str]) -> set[str]:
+        """Return the modules that these lead to, themselves and the packages around them too."""
+        seen: set[str] = set()
+        waiting = [*roots]
+        while waiting:
+            name = waiting.pop()
+            if name not in seen:
+                seen.add(name)
+                waiting += [name.rpartition(".")[0]] if "." in name else []
+                waiting += self._edges.get(name, ())
+        return seen
+
+    def is_orphan(self, name: str) -> bool:
+        """Return whether nobody was seen importing it."""
+        return name not in self._imported
+
+
+# -- the watch ------------------------------------------------------------------------------------
+
+
+class Watch:
+    """Follows the tests of one worker, one after the other."""
+
+    def __init__(self, changes: CodeChanges, tree: str, recorder: Recorder | None = None) -> None:
+        self._changes = changes
+        self._tree = tree
+        self._functions = {
+            place: set(names)
+            for file, names in changes.functions.items()
+            for place in _places(tree, file)
+        }
+        self._recorder = recorder or make_recorder()
+        self._imports = ImportsSeen()
+        self._read: set[str] = set()
+        self._unseen: set[str] = set()
+        self._before = Ran()  # what happened before the first test, which counts for all
+        self._collecting = True
+
+    def install(self) -> None:
+        """Begin, before anything of the tree is imported."""
+        if self._changes.modules:
+            self._imports.install()
+        if not self._recorder.follows_threads:
+            self._notice_threads()
+        sys.addaudithook(self._audit)
+        self._recorder.resume()
+
+    def _notice_threads(self) -> None:
+        """Notice every thread that is started from now on: there is no audit event for it."""
+        start = _thread.start_new_thread
+
+        def noticing_start(*args: Any) -> int:
+            self._unseen.add("it starts threads")
+            return start(*args)
+
+        _thread.start_new_thread = threading._start_new_thread = noticing_start  # type: ignore[attr-defined]
+
+    def collected(self) -> None:
+        """Note what importing and collecting met: it counts for every test."""
+        self._recorder.pause()
+        self._look_at_extensions()
+        ran = self._recorder.take()
+        met = (*self._functions_met(ran), *self._outreaching_met())
+        self._before = Ran(tuple(met), tuple(self._read), tuple(self._unseen))
+        self._collecting = False
+
+    def begin(self) -> None:
+        """Begin with the next test."""
+        self._read, self._unseen = set(), set()
+        if not self._recorder.follows_threads and threading.active_count() > 1:
+            self._unseen.add("it has threads")
+        self._recorder.resume()
+
+    def pause(self) -> None:
+        """Let calls be timed until `follow`."""
+        self._recorder.pause()
+
+    def follow(self, calls: Calls | Rounds, call_ns: float) -> None:
+        """Make as many calls as a block makes. A test that counts its calls has made them all."""
+        self._recorder.resume()
+        if isinstance(calls, Calls):
+            call_ns = max(1.0, call_ns + calls.setup_ns)
+            wanted = max(LEAST_CALLS, LIKE_A_BLOCK_NS / call_ns)
+            for _ in range(max(LEAST_LONG_CALLS, int(min(wanted, MOST_NS / call_ns)))):
+                calls.once()
+
+    def end(self, item: pytest.Item) -> Ran:
+        """Return what the test met."""
+        self._recorder.pause()
+        self._look_at_extensions()
+        ran = self._recorder.take()
+        met = {*self._before.met, *self._functions_met(ran), *self._modules_met(item, ran)}
+        read = {*self._before.read, *self._read}
+        return Ran(tuple(sorted(met)), tuple(sorted(read)), (*self._before.unseen, *self._unseen))
+
+    # -- what was met -------------------------------------------------------------------------
+
+    def _functions_met(self, ran: Iterable[CodeType]) -> Iterator[str]:
+        for code in ran:
+            if code.co_qualname in self._functions.get(code.co_filename, ()):
+                yield f"{self._inside(code.co_filename)}:{code.co_qualname}"
+
+    def _outreaching_met(self) -> Iterator[str]:
+        loaded = self._tree_modules()
+        return (file for file in self._changes.outreaching if file in loaded.values())
+
+    def _modules_met(self, item: pytest.Item, ran: Iterable[CodeType]) -> Iterator[str]:
+        """Yield the files that differ in what importing them does, and that the test leads to."""
+        if not self._changes.modules:
+            return
+        modules = self._tree_modules()
+        ran_files = {self._inside(code.co_filename) for code in ran}
+        roots = [n for n, file in modules.items() if file in ran_files or self._steers(item, file)]
+        roots += [n for n in modules if self._imports.is_orphan(n) and not _is_of_tests(n, item)]
+        reached = self._imports.reached([*roots, _module_name(item)])
+        yield from {modules[n] for n in reached & modules.keys()} & set(self._changes.modules)
+
+    def _steers(self, item: pytest.Item, file: str) -> bool:
+        """Return whether a file is a conftest of the test."""
+        folder, _, name = file.rpartition("/")
+        own = self._inside(str(item.path)) or ""
+        return name == CONFTEST and (not folder or own.startswith(f"{folder}/"))
+
+    def _tree_modules(self) -> dict[str, str]:
+        """Return the modules of the tree by name, with their files."""
+        files = ((n, getattr(m, "__file__", None)) for n, m in list(sys.modules.items()))
+        inside = ((name, self._inside(file)) for name, file in files if isinstance(file, str))
+        return {name: file for name, file in inside if file is not None}
+
+    def _inside(self, path: str) -> str | None:
+        return relative(path, self._tree)
+
+    # -- what was read, and what cannot be followed -------------------------------------------
+
+    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
+        if event in READING_EVENTS:
+            self._note_reading(event, args)
+        elif event in PROCESS_EVENTS:
+            self._unseen.add("it starts processes")
+
+    def _note_reading(self, event: str, args: tuple[Any, ...]) -> None:
+        path = args[0]
+        if not isinstance(path, str | bytes | os.PathLike) or not path:
+            return
+        if event in ("os.listdir", "os.scandir") and self._collecting:
+            return  # pytest itself looks for tests
+        if sys._getframe(2).f_code.co_filename.startswith(IMPORT_SYSTEM):
+            return
+        inside = self._inside(os.path.abspath(os.fsdecode(path)))
+        if inside is not None and not _writes_only(event, args):
+            self._read.add(inside)
+
+    def _look_at_extensions(self) -> None:
+        for module in list(sys.modules.values()):
+            file = getattr(module, "__file__", None)
+            if isinstance(file, str) and file.endswith(tuple(EXTENSION_SUFFIXES)):
+                inside = self._inside(file)
+                if inside is not None:
+                    self._read.add(inside)
+                elif not _is_installed(file):
+                    self._unseen.add(f"it loads {os.path.basename(file)}, which is not installed")
+
+
+def installed_watch(job: Job) -> Watch | None:
+    """Return the watch that a worker begins with, where it is to have one."""
+    if job.watched is None:
+        return None
+    watch = Watch(job.watched, job.tree)
+    watch.install()
+    return watch
+
+
+def _places(tree: str, file: str) -> set[str]:
+    """Return the paths by which code of the file may be known."""
+    path = os.path.join(tree, *file.split("/"))
+    return {path, os.path.realpath(path)}
+
+
+def _module_name(item: pytest.Item) -> str:
+    return getattr(getattr(item, "module", None), "__name__", "")
+
+
+def _is_of_tests(name: str, item: pytest.Item) -> bool:
+    """Return whether it is a module that pytest imports: a test file, or a conftest."""
+    collected = {_module_name(each) for each in item.session.items}
+    return name in collected or name.rpartition(".")[2] == "conftest"
+
+
+def _writes_only(event: str, args: tuple[Any, ...]) -> bool:
+    if event != "open" or len(args) < 3:
+        return False
+    mode, flags = args[1], args[2]
+    if isinstance(mode, str):
+        return not set(mode) & set("r+")
+    return isinstance(flags, int) and flags & os.O_ACCMODE == os.O_WRONLY
+
+
+def _is_installed(file: str) -> bool:
+    parts = set(file.replace(os.sep, "/").split("/"))
+    return bool(parts & (INSTALLED | {"lib-dynload"}))

@@ -1,0 +1,97 @@
+"""`--rlperf-same-code`: what runs the same code on both sides is not measured."""
+
+import pytest
+
+from .projects import Ended, Project, Workshop
+
+STEP = "from fakeclock import tick\n\n\ndef step():\n    tick(1_000_000)\n"
+BASE = {
+    "pytest.ini": "[pytest]\n",
+    "lib/__init__.py": "",
+    "lib/near.py": f"{STEP}\n\ndef other():\n    tick(2_000_000)\n",
+    "lib/far.py": "from fakeclock import tick\n\n\ndef jump():\n    tick(1_000_000)\n",
+    "tests/test_lib.py": "from lib.far import jump\nfrom lib.near import other, step\n\n\n"
+    "def test_step(rlperf):\n    rlperf(step)\n\n\n"
+    "def test_other(rlperf):\n    rlperf(other)\n\n\n"
+    "def test_jump(rlperf):\n    rlperf(jump)\n",
+}
+SLOWER = {"lib/near.py": BASE["lib/near.py"].replace("1_000", "1_500")}
+
+
+@pytest.fixture(scope="module")
+def one_function(workshop: Workshop) -> Ended:
+    return workshop.project("same-code", BASE, SLOWER).measure()
+
+
+def test_only_what_runs_a_changed_function_is_measured(one_function: Ended):
+    assert one_function.code == 1
+    assert one_function.outcomes == {
+        "test_step": "regressed",
+        "test_other": "same_code",
+        "test_jump": "same_code",
+    }
+    assert one_function.test("test_other")["blocks"] == []
+
+
+def test_the_result_says_what_was_compared(one_function: Ended):
+    changes = one_function.result["code_changes"]
+    assert changes["functions"] == {"lib/near.py": ["step"]}
+    assert one_function.test("test_step")["differences"] == ["lib/near.py:step"]
+    assert one_function.test("test_other")["differences"] == []
+    assert one_function.test("test_jump")["differences"] == []
+    assert one_function.metric("test_jump")["value"] == pytest.approx(1_000_000, rel=0.01)
+    said = "2 tests run nothing of what changed in lib/near.py"
+    assert said in one_function.text
+
+
+def test_where_nothing_changed_nothing_is_measured_and_the_run_passes(workshop: Workshop):
+    ended = workshop.project("same-code-none", BASE).measure()
+    assert ended.code == 0
+    assert set(ended.outcomes.values()) == {"same_code"}
+    assert "3 tests run the same code: nothing changed" in ended.text
+
+
+def test_a_failing_test_fails_although_nothing_changed(workshop: Workshop):
+    failing = {**BASE, "tests/test_no.py": "def test_no(rlperf):\n    assert rlperf(int) == 1\n"}
+    ended = workshop.project("same-code-failing", failing).measure()
+    assert (ended.code, ended.test("test_no")["outcome"]) == (1, "failed")
+
+
+def test_what_a_test_left_behind_for_the_next_one_is_not_taken_for_the_same(workshop: Workshop):
+    cached = {
+        **BASE,
+        "lib/table.py": "from fakeclock import tick\n\nsteps = []\n\n\n"
+        "def build():\n    return [1_000_000]\n\n\n"
+        "def walk():\n    if not steps:\n        steps.extend(build())\n    tick(steps[0])\n",
+        "tests/test_table.py": "from lib.table import walk\n\n\n"
+        "def test_first(rlperf):\n    rlperf(walk)\n\n\n"
+        "def test_second(rlperf):\n    rlperf(walk)\n",
+    }
+    slower = {"lib/table.py": cached["lib/table.py"].replace("[1_000", "[1_500")}
+    ended = workshop.project("same-code-left", cached, slower).measure("tests/test_table.py")
+    assert ended.outcomes == {"test_first": "regressed", "test_second": "regressed"}
+
+
+def test_data_that_changed_lets_everything_be_measured(workshop: Workshop):
+    data = {**BASE, "lib/numbers.csv": "1\n"}
+    project = workshop.project("same-code-data", data, {"lib/numbers.csv": "2\n"})
+    ended = project.measure()
+    assert set(ended.outcomes.values()) == {"unchanged"}
+    assert "lib/numbers.csv changed" in ended.test("test_jump")["differences"][0]
+
+
+@pytest.fixture(scope="module")
+def unchanged(workshop: Workshop) -> Project:
+    return workshop.project("same-code-measured", BASE)
+
+
+def test_it_can_be_measured_all_the_same(unchanged: Project):
+    ended = unchanged.measure("--rlperf-same-code=measure", "-k", "jump")
+    assert ended.outcomes == {"test_jump": "unchanged"}
+    assert ended.result["code_changes"] is None
+
+
+def test_another_word_is_refused(unchanged: Project):
+    ended = unchanged.refuse("--rlperf", "--rlperf-against=base", "--rlperf-same-code=never")
+    assert ended.code == 4
+    assert "--rlperf-same-code=never is neither skip nor measure" in ended.text
