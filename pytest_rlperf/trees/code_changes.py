@@ -164,7 +164,7 @@ def _is_inert(statement: ast.stmt) -> bool:
 CALLING_FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark"})
 
 
-def handled_names(text: bytes, names: Set[str]) -> frozenset[str]:
+def handled_names(text: bytes, names: frozenset[str]) -> frozenset[str]:
     """Return which of these names a file mentions otherwise than to call or to define them."""
     if not re.search(rb"\b(?:%s)\b" % b"|".join(re.escape(n.encode()) for n in names), text):
         return frozenset()
@@ -244,7 +244,8 @@ def _names(folder: Path) -> set[str]:
 
 def code_changes(trees: TwoTrees, files: Iterable[str], keep: Sequence[str] = ()) -> CodeChanges:
     """Compare both trees in these files. Packages to `keep` are head's on both sides."""
-    python, others = [], []
+    python: list[str] = []
+    others: list[str] = []
     for path in sorted(set(files)):
         if not _is_kept(path, keep) and not trees.same(path):
             (python if path.endswith(".py") else others).append(path)

@@ -15,7 +15,7 @@ import os
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
 from types import CodeType, ModuleType
@@ -139,9 +139,9 @@ class ImportsSeen:
 
         def noting_import(
             name: str,
-            globals: dict[str, Any] | None = None,
-            locals: Any = None,
-            fromlist: Iterable[str] | None = (),
+            globals: Mapping[str, object] | None = None,
+            locals: Mapping[str, object] | None = None,
+            fromlist: Sequence[str] | None = (),
             level: int = 0,
         ) -> ModuleType:
             module = plain_import(name, globals, locals, fromlist or (), level)
@@ -156,12 +156,12 @@ class ImportsSeen:
         builtins.__import__ = noting_import
         importlib.import_module = noting_import_module
 
-    def _note(self, importer: dict[str, Any], name: str, fromlist: Iterable[str]) -> None:
+    def _note(self, importer: Mapping[str, object], name: str, fromlist: Iterable[str]) -> None:
         spec = importer.get("__spec__")
         package = importer.get("__package__") or getattr(spec, "parent", None) or ""
-        full = resolve_name(name, package) if name.startswith(".") else name
+        full = resolve_name(name, str(package)) if name.startswith(".") else name
         names = {full, *(f"{full}.{each}" for each in fromlist)} & sys.modules.keys()
-        self._edges[importer.get("__name__", "")] |= names
+        self._edges[str(importer.get("__name__", ""))] |= names
         self._imported |= names
 
     def reached(self, roots: Iterable[str]) -> set[str]:
