@@ -160,19 +160,22 @@ def _is_inert(statement: ast.stmt) -> bool:
 
 # -- functions that somebody handles without calling them -----------------------------------------
 
-
 CALLING_FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark"})
 
 
-def handled_names(text: bytes, names: frozenset[str]) -> frozenset[str]:
-    """Return which of these names a file mentions otherwise than to call or to define them."""
+def handled_names(text: bytes, names: frozenset[str], own: Set[str]) -> frozenset[str]:
+    """Return which of these names a file mentions otherwise than to call or to define them, with a
+    dot before those of attributes. Those of modules that are not among the tree's `own` do not
+    count.
+    """
     if not re.search(rb"\b(?:%s)\b" % b"|".join(re.escape(n.encode()) for n in names), text):
         return frozenset()
-    tree = ast.parse(text)
+    nodes = list(ast.walk(ast.parse(text)))
     by_name = re.search(rb"\b(?:getattr|attrgetter|methodcaller)\b", text) is not None
-    called = {id(name) for node in ast.walk(tree) for name in _called(node)}
-    nodes = (node for node in ast.walk(tree) if id(node) not in called)
-    return names & frozenset(name for node in nodes if (name := _mentioned(node, by_name)))
+    called = {id(name) for node in nodes for name in _called(node)}
+    foreign = {name for node in nodes for name in _foreign_modules(node, own)}
+    mentioned = (_mentioned(node, foreign, by_name) for node in nodes if id(node) not in called)
+    return frozenset(name for name in mentioned if name and name.removeprefix(".") in names)
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:
@@ -186,30 +189,49 @@ def _called(node: ast.AST) -> Iterator[ast.expr]:
             yield from (*node.args, *(keyword.value for keyword in node.keywords))
 
 
-def _mentioned(node: ast.AST, by_name: bool) -> str | None:
-    """Return the name that a node stands for; `by_name`: a text may be one, too."""
+def _foreign_modules(node: ast.AST, own: Set[str]) -> Iterator[str]:
+    """Yield the names that a statement gives to modules from elsewhere."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            if own.isdisjoint(alias.name.split(".")):
+                yield alias.asname or alias.name.partition(".")[0]
+
+
+def _mentioned(node: ast.AST, foreign: Set[str], by_name: bool) -> str | None:
+    """Return the name that a node stands for; `by_name`: a text may be that of an attribute."""
     match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name):
+        case ast.Attribute(value=ast.Name(id=module)) if module in foreign:
+            return None
+        case ast.Attribute(attr=name):
+            return f".{name}"
+        case ast.Name(id=name, ctx=ast.Load()):
             return name
         case ast.Constant(value=str(text)) if by_name:
-            return text
+            return f".{text}"
     return None
 
 
-def _simple(name: str) -> str:
-    return name.rpartition(".")[2]
+def _is_handled(name: str, here: Set[str], anywhere: Set[str]) -> bool:
+    """Return whether somebody mentions a function without calling it: in its own file by its bare
+    name, in others so only if it is one of the module's; everywhere as an attribute, unless it is
+    another function's own.
+    """
+    outer, _, simple = name.rpartition(".")
+    if outer.endswith("<locals>"):
+        return simple in here
+    return f".{simple}" in anywhere or simple in (here if outer else anywhere)
 
 
-def _spread(change: ModuleChange, handled: Set[str]) -> ModuleChange:
+def _spread(change: ModuleChange, here: Set[str], anywhere: Set[str]) -> ModuleChange:
     """Let the difference of a handled function count for what surrounds it, too."""
     functions, body = set(change.functions), change.body
-    waiting = [name for name in functions if _simple(name) in handled]
+    waiting = [name for name in functions if _is_handled(name, here, anywhere)]
     while waiting:
         outer, inside, _ = waiting.pop().rpartition(".<locals>.")
         body = body or not inside
         if inside and outer not in functions:
             functions.add(outer)
-            waiting += [outer] if _simple(outer) in handled else []
+            waiting += [outer] if _is_handled(outer, here, anywhere) else []
     return ModuleChange(frozenset(functions), body, change.outreaching)
 
 
@@ -256,7 +278,9 @@ def code_changes(trees: TwoTrees, files: Iterable[str], keep: Sequence[str] = ()
         handled = _handled(trees, files, changes.values())
     except (SyntaxError, ValueError, RecursionError) as error:
         return CodeChanges(everywhere=f"a file that changed cannot be read as Python ({error})")
-    changes = {path: _spread(change, handled) for path, change in changes.items()}
+    anywhere = frozenset().union(*handled.values())
+    nothing: frozenset[str] = frozenset()
+    changes = {p: _spread(c, handled.get(p, nothing), anywhere) for p, c in changes.items()}
     return CodeChanges(
         functions={p: tuple(sorted(c.functions)) for p, c in changes.items() if c.functions},
         modules=tuple(p for p, c in changes.items() if c.body),
@@ -275,13 +299,19 @@ def _change(trees: TwoTrees, path: str) -> ModuleChange:
 
 def _handled(
     trees: TwoTrees, files: Iterable[str], changes: Iterable[ModuleChange]
-) -> frozenset[str]:
-    names = frozenset(_simple(part) for c in changes for n in c.functions for part in _levels(n))
-    if not names:
-        return frozenset()
-    python = (path for path in files if path.endswith(".py"))
-    texts = (trees.text(side, path) for path in python for side in (trees.head, trees.base))
-    return frozenset().union(*(handled_names(text, names) for text in texts if text))
+) -> dict[str, frozenset[str]]:
+    """Return by file which of the functions that changed it mentions without calling them."""
+    levels = (level for change in changes for name in change.functions for level in _levels(name))
+    names = frozenset(level.rpartition(".")[2] for level in levels)
+    handled: dict[str, frozenset[str]] = {}
+    if names:
+        python = [path for path in files if path.endswith(".py")]
+        own = {part for path in python for part in path.removesuffix(".py").split("/")}
+        for path in python:
+            texts = (trees.text(side, path) for side in (trees.head, trees.base))
+            found = (handled_names(text, names, own) for text in texts if text)
+            handled[path] = frozenset().union(*found)
+    return handled
 
 
 def _levels(name: str) -> Iterator[str]:

@@ -18,7 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
-from types import CodeType, ModuleType
+from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
 import pytest
@@ -301,8 +301,17 @@ class Watch:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event in READING_EVENTS:
             self._note_reading(event, args)
-        elif event in PROCESS_EVENTS:
+        elif event in PROCESS_EVENTS and not (self._collecting and self._is_plugins_own()):
             self._unseen.add("it starts processes")
+
+    def _is_plugins_own(self) -> bool:
+        """Return whether no code of the tree is at work: pytest-benchmark asks git for a commit."""
+        frame: FrameType | None = sys._getframe(2)
+        while frame is not None:
+            if self._inside(frame.f_code.co_filename) is not None:
+                return False
+            frame = frame.f_back
+        return True
 
     def _note_reading(self, event: str, args: tuple[Any, ...]) -> None:
         path = args[0]
