@@ -24,6 +24,7 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_rlperf.model.code import CodeChanges, Ran
+from pytest_rlperf.profile.functions import is_own
 from pytest_rlperf.trees.ownership import INSTALLED, relative
 from pytest_rlperf.wire import Job
 from pytest_rlperf.worker.calls import Calls, Rounds
@@ -308,7 +309,8 @@ class Watch:
         """Return whether no code of the tree is at work: pytest-benchmark asks git for a commit."""
         frame: FrameType | None = sys._getframe(2)
         while frame is not None:
-            if self._inside(frame.f_code.co_filename) is not None:
+            file = frame.f_code.co_filename
+            if self._inside(file) is not None and not is_own(file):
                 return False
             frame = frame.f_back
         return True
