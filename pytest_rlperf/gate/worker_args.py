@@ -22,7 +22,7 @@ from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
 from pytest_rlperf.options import Settings, read_mpi_wishes
 from pytest_rlperf.trees.base_tree import BaseTree, lay_out
-from pytest_rlperf.trees.cache import cache_folder, seed_bytecode
+from pytest_rlperf.trees.cache import cache_folder, seed_bytecode, share_kernels
 from pytest_rlperf.trees.code_changes import SameCode, TwoTrees, code_changes, files_to_compare
 from pytest_rlperf.trees.git import Revision
 from pytest_rlperf.trees.imports import KEEP, import_roots
@@ -171,6 +171,8 @@ def _same_code(
     two = TwoTrees(base.head.top if head is None else head.path, base.path)
     head_sha = None if revisions.head is None else revisions.head.sha
     files = files_to_compare(root, revisions.base.sha, head_sha)
+    python = [path for path in files if path.endswith(".py")]
+    share_kernels(cache_folder(os.environ), two.head, two.base, python)
     return SameCode(two, code_changes(two, files, KEEP))
 
 

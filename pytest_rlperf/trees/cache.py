@@ -1,9 +1,11 @@
 """The cache folder: slots for base trees that one run at a time may use, and workers' bytecode."""
 
+import filecmp
 import hashlib
 import os
+import re
 import shutil
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
@@ -167,6 +169,69 @@ def _compiled(modules: Iterable[ModuleType], besides: Path) -> Iterator[tuple[Pa
 def cached_in(caches: Path, source: Path, compiled: Path) -> Path:
     """Return where Python looks for it when the folder is its `pycache_prefix`."""
     return caches / BYTECODE_FOLDER / source.parent.relative_to(source.anchor) / compiled.name
+
+
+# -- kernels that Numba compiled ----------------------------------------------------------------
+#
+# Numba keeps them by the path of their source, so that the tree of a new base revision would have
+# to compile all of them again, for a minute or more. What head has compiled serves the base too, if
+# neither the source nor anything that it leads to differs: a kernel holds what it calls.
+
+KERNELS_FOLDER = "numba"
+
+
+def share_kernels(caches: Path, head: Path, base: Path, files: Sequence[str]) -> None:
+    """Give the base the kernels of those `files`, the same in both trees, that lead to no other
+    file that differs; `files` are all Python files of the trees.
+    """
+    folder = caches / KERNELS_FOLDER
+    compiled = [path for path in files if _kernels(folder, head / path)]
+    tops = {path.partition("/")[0] for path in compiled}
+    near = [path for path in files if path.partition("/")[0] in tops]
+    differing = _leading_to_differences(head, base, near) if compiled else set()
+    for path in compiled:
+        if path not in differing and not _kernels(folder, base / path):
+            times = (head / path).stat()
+            os.utime(base / path, ns=(times.st_atime_ns, times.st_mtime_ns))  # Numba looks at it
+            for kernel in _kernels(folder, head / path):
+                _copy(kernel, _kernels_of(folder, base / path) / kernel.name)
+
+
+def _kernels_of(folder: Path, source: Path) -> Path:
+    """Return the folder in which Numba keeps what it compiles of a source."""
+    place = hashlib.sha1(str(source.parent).encode(), usedforsecurity=False).hexdigest()
+    return folder / f"{source.parent.name}_{place}"
+
+
+def _kernels(folder: Path, source: Path) -> list[Path]:
+    return sorted(_kernels_of(folder, source).glob(f"{source.stem}.*"))
+
+
+def _leading_to_differences(head: Path, base: Path, files: Sequence[str]) -> set[str]:
+    """Return the files that differ, and those that mention the name of such a module, and so on:
+    more than those that import one, and never fewer.
+    """
+    words = {path: _words(head / path) for path in files}
+    found = {path for path in files if not _is_same(head / path, base / path)}
+    while True:
+        names = {_module_name(path) for path in found}
+        more = {path for path in files if path not in found and not names.isdisjoint(words[path])}
+        if not more:
+            return found
+        found |= more
+
+
+def _words(file: Path) -> set[str]:
+    return set(re.findall(r"\w+", file.read_text("utf-8", "replace"))) if file.is_file() else set()
+
+
+def _module_name(path: str) -> str:
+    parts = path.removesuffix(".py").split("/")
+    return parts[-2] if parts[-1] == "__init__" and len(parts) > 1 else parts[-1]
+
+
+def _is_same(one: Path, other: Path) -> bool:
+    return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
 
 
 def _copy(compiled: Path, target: Path) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import psutil
 
 from pytest_rlperf.machine.host import fixed_addresses
-from pytest_rlperf.trees.cache import BYTECODE_FOLDER
+from pytest_rlperf.trees.cache import BYTECODE_FOLDER, KERNELS_FOLDER
 
 # -- the environment -----------------------------------------------------------------------------
 
@@ -66,7 +66,7 @@ def worker_environment(
     # Bytecode and compiled kernels are kept by the path of their source, so each tree has its
     # own, both sides in the same state, and the user's folders stay clean.
     env["PYTHONPYCACHEPREFIX"] = str(caches / BYTECODE_FOLDER)
-    env["NUMBA_CACHE_DIR"] = str(caches / "numba")
+    env["NUMBA_CACHE_DIR"] = str(caches / KERNELS_FOLDER)
     # For processes that a test starts itself: they have no import redirection.
     old = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []
     env["PYTHONPATH"] = os.pathsep.join([*import_folders, *old])

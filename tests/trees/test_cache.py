@@ -1,6 +1,7 @@
-"""Workers begin with the bytecode that is there already."""
+"""Workers begin with the bytecode and the kernels that are there already."""
 
 import importlib.util
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -8,7 +9,12 @@ from types import ModuleType
 
 import pytest
 
-from pytest_rlperf.trees.cache import BYTECODE_FOLDER, seed_bytecode
+from pytest_rlperf.trees.cache import (
+    BYTECODE_FOLDER,
+    KERNELS_FOLDER,
+    seed_bytecode,
+    share_kernels,
+)
 
 
 @pytest.fixture
@@ -59,3 +65,63 @@ def test_modules_without_bytecode_are_no_trouble(tmp_path: Path, module: ModuleT
     Path(module.__spec__.cached).unlink()
     seed_bytecode(tmp_path, [module, sys, ModuleType("made_up")], besides=tmp_path / "project")
     assert seeded(tmp_path) == []
+
+
+# -- kernels that Numba compiled ------------------------------------------------------------------
+
+KERNEL = """
+from numba import njit
+
+from .helper import step
+
+
+@njit(cache=True)
+def walk(n):
+    return step(n)
+
+
+print(walk(1), walk.stats.cache_hits.total())
+"""
+HELPER = "from numba import njit\n\n\n@njit\ndef step(n):\n    return n + {}\n"
+
+
+def make_trees(folder: Path, base_step: int) -> tuple[Path, Path]:
+    trees = folder / "head", folder / "base"
+    for tree, step in zip(trees, (1, base_step), strict=True):
+        (tree / "lib").mkdir(parents=True)
+        (tree / "lib" / "__init__.py").write_text("")
+        (tree / "lib" / "kernel.py").write_text(KERNEL)
+        (tree / "lib" / "helper.py").write_text(HELPER.format(step))
+    return trees
+
+
+def walked(tree: Path, caches: Path) -> list[int]:
+    """Return what the kernel gave, and how often it was found compiled, in a fresh process."""
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(caches / KERNELS_FOLDER)}
+    command = [sys.executable, "-c", "import lib.kernel"]
+    run = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=True)
+    return [int(word) for word in run.stdout.split()]
+
+
+@pytest.mark.parametrize(
+    ("base_step", "expected"),
+    [
+        pytest.param(1, [2, 1], id="the same: it is found compiled"),
+        pytest.param(2, [3, 0], id="what it calls differs: it is compiled anew"),
+    ],
+)
+def test_a_base_has_heads_kernels_if_all_that_they_hold_is_the_same(
+    tmp_path: Path, base_step: int, expected: list[int]
+):
+    pytest.importorskip("numba")
+    head, base = make_trees(tmp_path, base_step)
+    assert walked(head, tmp_path) == [2, 0]
+    files = ["lib/__init__.py", "lib/helper.py", "lib/kernel.py"]
+    share_kernels(tmp_path, head, base, files)
+    assert walked(base, tmp_path) == expected
+
+
+def test_where_nothing_is_compiled_there_is_nothing_to_share(tmp_path: Path):
+    head, base = make_trees(tmp_path, 1)
+    share_kernels(tmp_path / "caches", head, base, ["lib/kernel.py", "lib/gone.py"])
+    assert not (tmp_path / "caches").exists()
