@@ -15,6 +15,7 @@ from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
 from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
@@ -211,6 +212,7 @@ class Finished:
     abandoned: bool = False  # the partner left in the middle of the slices
     imported: Mapping[str, str] = field(default_factory=dict)  # packages of the tree, with files
     foreign: str | None = None  # why this side did not measure its own code, if it did not
+    cost: Spending = field(default_factory=Spending)
 
 
 FromController = Order | Go | StandAside | Stop

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TypedDict
 
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
@@ -208,6 +209,7 @@ class TestResult:
     imported: Mapping[str, Mapping[str, str]] = field(default_factory=dict)  # side → name → file
     explanation: Explanation | None = None  # None: nobody asked why
     memory: MemoryResult | None = None  # None: it was not asked for
+    cost: Spending | None = None  # None: an older result does not tell
 
     @property
     def time(self) -> Metric | None:
@@ -290,6 +292,7 @@ class RunResult:
     scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured
     base_commit: str | None = None  # of the base revision; None: there is none
+    cost: Spending | None = None  # None: of a proof, or an older result
 
 
 # -- ends and progress --------------------------------------------------------------------------

@@ -294,7 +294,7 @@ class RankedSide:
                 return next(run for run in ended if run.state is state)
         reports = [run.report for run in ended if run.report is not None]
         report = merged(reports) if len(reports) == len(self._ranks) else None
-        return SideRun(State.RAN, "", report, ended[0].imported)
+        return SideRun(State.RAN, "", report, ended[0].imported, cost=ended[0].cost)
 
     def _job_end(self, runs: Sequence[SideRun | None]) -> JobEnd:
         """Return how each rank left a test that one of them failed, or skipped alone."""

@@ -143,7 +143,9 @@ class WorkerSession:
         player.begin(order)
         item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
         self._look_at_imports()
-        self._channel.send(Finished(player.played, player.abandoned, self._imported, self._foreign))
+        self._channel.send(
+            Finished(player.played, player.abandoned, self._imported, self._foreign, player.cost)
+        )
 
     def _look_at_imports(self) -> None:
         """Note what came from the tree, and why this side did not measure its own, if it did not.

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,
@@ -49,6 +50,7 @@ class SideRun:
     imported: Mapping[str, str] = field(default_factory=dict)
     sections: tuple[tuple[str, str], ...] = ()
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
+    cost: Spending = field(default_factory=Spending)  # as far as its worker told
 
 
 class Ends(Protocol):
@@ -170,7 +172,7 @@ class Account:
                 trouble = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
                 self._trouble = self._trouble or trouble
             case Finished():
-                self.run = self._finished(message)
+                self.run = replace(self._finished(message), cost=message.cost)
 
     def _printed(self) -> tuple[tuple[str, str], ...]:
         """Return what the test printed, as a section of a failure."""

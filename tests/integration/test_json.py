@@ -9,12 +9,12 @@ import pytest
 from .projects import Ended, Workshop
 
 TOP = {
-    "schema", "mode", "against", "base_commit", "commit", "dirty", "created", "fingerprint",
-    "tests", "kpis", "scaling", "vanished", "summary", "exit_code",
+    "schema", "mode", "against", "base_commit", "commit", "dirty", "created", "cost",
+    "fingerprint", "tests", "kpis", "scaling", "vanished", "summary", "exit_code",
 }  # fmt: skip
 TEST = {
     "nodeid", "category", "source_hash", "work", "witnesses", "repeat_command", "metrics",
-    "drift", "phases", "reference",
+    "drift", "phases", "reference", "cost",
 }  # fmt: skip
 METRIC = {
     "name", "unit", "direction", "value", "base_value", "outcome", "change", "low", "high",
@@ -41,6 +41,15 @@ def test_the_run_says_what_was_compared(outcomes: Ended):
     assert len(result["commit"]) == 40
     assert datetime.datetime.fromisoformat(result["created"]).tzinfo is not None
     assert result["interrupted"] is False
+
+
+def test_the_parts_of_its_cost_are_all_of_its_seconds(outcomes: Ended):
+    cost = outcomes.result["cost"]
+    assert sum(cost.values()) == pytest.approx(outcomes.result["seconds"], abs=0.01)
+    assert min(cost["preparing"], cost["workers"], cost["profiles"]) > 0
+    for part in ("scouting", "fixtures", "warmup", "waiting", "slices"):
+        parts = [test["cost"][part] for test in outcomes.result["tests"]]
+        assert cost[part] == pytest.approx(sum(parts), abs=0.01) > 0
 
 
 def test_the_summary_counts_the_tests(outcomes: Ended):

@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.fixtures import Rlperf
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Pass, Probe
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Profiling
@@ -41,7 +43,7 @@ from tests.factories import FakeChannel, FakeClock, examples, side
 
 NODE = "test_a.py::test_a"
 PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
-MS = 10**6
+MS, S = 10**6, 10**9
 
 
 @pytest.fixture(autouse=True)
@@ -150,6 +152,41 @@ def test_without_a_plan_it_scouts(monkeypatch: pytest.MonkeyPatch):
     assert isinstance(said, ScoutReport)
     assert said.seen.call_ns == 20 * MS
     assert (said.work, said.steps) == ({"updates": 3.0}, 5)
+
+
+class SlowPartner(FakeChannel):
+    """Lets a side go after three seconds of the clock."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__([Go()])
+        self._clock = clock
+
+    def receive(self) -> Message:
+        self._clock.sleep(3 * S)
+        return super().receive()
+
+
+@pytest.mark.parametrize(
+    ("plan", "cost"),
+    [
+        (PLAN, Spending(fixtures=12.0, warmup=4 + 2, waiting=3.0, slices=3 * 2)),
+        (None, Spending(fixtures=12.0, scouting=2.0)),
+    ],
+)
+def test_the_time_of_a_test_is_told_by_what_it_went_to(
+    plan: Plan | None, cost: Spending, monkeypatch: pytest.MonkeyPatch
+):
+    clock = FakeClock()
+    fake = SimpleNamespace(monotonic=lambda: clock.wall_ns / S)
+    monkeypatch.setattr("pytest_rlperf.worker.player.time", fake)
+    monkeypatch.setattr(scout, "CHILD_WATCH_S", 0.0)
+    made = player(SlowPartner(clock), clock, plan)
+    clock.compute(5 * S)
+    made.play(Calls(lambda: clock.compute(1 * S)), None, None)
+    clock.compute(7 * S)
+    assert made.cost == cost
+    made.begin(Order("test_b.py::test_b", 30.0, PLAN, seed=1))
+    assert made.cost == Spending()
 
 
 def test_playing_is_remembered_until_the_next_test_begins():

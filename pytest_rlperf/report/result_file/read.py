@@ -20,6 +20,7 @@ from pytest_rlperf.model.block import (
     SideBlock,
     SideDrift,
 )
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
@@ -107,7 +108,12 @@ def run_from(content: Row) -> RunResult:
         kpis=tuple(map(_kpi_result, content["kpis"])),
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
+        cost=_cost(content.get("cost")),
     )
+
+
+def _cost(row: Row | None) -> Spending | None:
+    return None if row is None else typed(Spending, row)
 
 
 def _kpi_result(row: Row) -> KpiResult:
@@ -172,6 +178,7 @@ def _test(row: Row) -> TestResult:
         imported=row["imported"],
         explanation=_explanation(row["profile"]) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
+        cost=_cost(row.get("cost")),
     )
     if not test.verdicts:
         raise ValueError(f"nothing was judged of {test.nodeid}")

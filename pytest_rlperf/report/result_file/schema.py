@@ -63,6 +63,10 @@ RUN: Mapping[str, str] = {
     "dirty": "whether there were uncommitted changes",
     "created": "when, with the time zone",
     "seconds": "how long the run took",
+    "cost": "what the seconds went to: `preparing` (base tree, builds), `workers` (starting and "
+    "ending them, as far as the run waited for it), `scouting`, `fixtures` (and the tests' own "
+    "lines), `warmup` (compiling included), `waiting` (for the partner), `slices`, `profiles`, "
+    "`memory`, `rest`",
     "interrupted": "whether it was cut short by Ctrl+C",
     "fingerprint": "facts about machine, Python and libraries",
     "tests": "the tests, see below",
@@ -96,6 +100,7 @@ TEST: Mapping[str, str] = {
     "phases": "named parts of a call, with what each adds to the change",
     "imported": "the files that each side imported its packages from",
     "memory": "what lies behind the metrics of memory",
+    "cost": "seconds that the test took, by the same parts as those of the run",
     "metrics": "what was judged or shown, see below",
     "profile": "of a test that was profiled: the functions that account for the change",
 }
