@@ -265,8 +265,7 @@ class Player:
             slices.append(calls.timed(plan.calls, clock))
 
         def go_on() -> None:
-            """Make a call beyond those of the plan; a test that has no more to give has not failed.
-            """
+            """Make a call beyond those of the plan; a test that has none to give has not failed."""
             with suppress(Exception):
                 calls.once()
 

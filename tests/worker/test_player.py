@@ -48,8 +48,11 @@ MS, S = 10**6, 10**9
 
 @pytest.fixture(autouse=True)
 def shared_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Both sides are played in the process of the tests, which slices neither hog nor freeze."""
+    """Both sides are played in the process of the tests, which slices neither hog nor freeze, and
+    whose many objects nobody goes through before each block.
+    """
     monkeypatch.setattr(turns, "FILLER_BYTES", 1)
+    monkeypatch.setattr("pytest_rlperf.worker.player.gc", SimpleNamespace(collect=int))
     yield
     gc.unfreeze()
 
@@ -228,9 +231,9 @@ def fail_at(number: int | None) -> Callable[[], None]:
 
 def play_both(
     plan: Plan, play: Callable[[int, Player], object]
-) -> tuple[list[Player], list[Measurement | None], list[Any]]:
-    """Both sides in threads, over a real socket; returns the players, what each measured, and what
-    `play` returned or raised for it.
+) -> tuple[list[Player], list[int], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players, how many slices each told
+    of, and what `play` returned or raised for it.
     """
     barrier = threading.Barrier(2)
     channels = [BothReady(barrier), BothReady(barrier)]
@@ -253,7 +256,8 @@ def play_both(
             thread.start()
         for thread in threads:
             thread.join(30.0)
-    return players, [c.sent[-1] if Measurement in c.kinds else None for c in channels], met
+    measured = [c.measured if Measurement in c.kinds else None for c in channels]
+    return players, [len(each.block.own_ns) if each else 0 for each in measured], met
 
 
 def play_failing(
@@ -269,8 +273,8 @@ def play_failing(
 @pytest.mark.parametrize("mode", Mode)
 def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
     plan = Plan(mode, calls=1, pairs=5, warmup=1)
-    players, measured, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
-    assert [len(each.block.own_ns) for each in measured if each] == [5, 5]
+    players, slices, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
+    assert slices == [5, 5]
     assert not any(made.abandoned for made in players)
 
 
@@ -395,8 +399,8 @@ def test_alone_it_is_that_of_the_last_call(plan: Plan, play: Play, answer: Messa
 def test_beside_a_partner_it_is_that_of_the_last_call_on_both_sides(plan: Plan, play: Play):
     plan = replace(plan, profile=Profiling.NOTHING)  # of the two threads only one could be watched
     works = [Counted(), Counted()]
-    _, measured, results = play_both(plan, lambda side, made: play(made, works[side]))
-    assert all(measured)
+    _, slices, results = play_both(plan, lambda side, made: play(made, works[side]))
+    assert slices == [plan.pairs] * 2
     assert results == [work.calls for work in works]
 
 
