@@ -43,16 +43,6 @@ def test_the_run_says_what_was_compared(outcomes: Ended):
     assert result["interrupted"] is False
 
 
-def test_the_parts_of_its_cost_are_all_of_its_seconds(outcomes: Ended):
-    cost = outcomes.result["cost"]
-    assert sum(cost.values()) == pytest.approx(outcomes.result["seconds"], abs=0.01)
-    assert min(cost["preparing"], cost["workers"], cost["profiles"]) > 0
-    for part in ("scouting", "fixtures", "warmup", "waiting", "slices"):
-        parts = [test["cost"][part] for test in outcomes.result["tests"]]
-        assert cost[part] > 0
-        assert cost[part] == pytest.approx(sum(parts), abs=0.01)
-
-
 def test_the_summary_counts_the_tests(outcomes: Ended):
     assert outcomes.result["summary"] == Counter(outcomes.outcomes.values())
 
