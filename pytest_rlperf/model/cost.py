@@ -13,7 +13,7 @@ class Spending:
     scouting: float = 0.0
     fixtures: float = 0.0  # and the test's own lines around the measured call
     warmup: float = 0.0  # calls before the slices, compiling included
-    waiting: float = 0.0  # until the partner was ready too
+    waiting: float = 0.0  # for the partner, until it was ready or at its end, too
     slices: float = 0.0  # of both sides
     profiles: float = 0.0
     memory: float = 0.0

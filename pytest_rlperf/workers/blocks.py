@@ -33,8 +33,13 @@ class Played:
 
     @property
     def cost(self) -> Spending:
-        """Return what the seconds went to on head's side; what came after it is the rest."""
-        return self.runs[0].cost.within(self.seconds)
+        """Return what the seconds went to on head's side. After its end it waited for the partner,
+        who may have had to compile; of a side that was lost nothing is known.
+        """
+        cost = self.runs[0].cost.within(self.seconds)
+        if self.runs[0].cost == Spending() or len(self.runs) == 1:
+            return cost
+        return replace(cost, waiting=cost.waiting + cost.rest, rest=0.0)
 
 
 class Blocks:

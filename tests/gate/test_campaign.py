@@ -41,7 +41,7 @@ def test_a_result_has_what_was_measured():
 
 def test_a_result_has_what_its_scout_and_blocks_took():
     cost = run({"same": Fake(seconds=0.5)}).results["same"].cost
-    assert cost == Spending(fixtures=0.75, slices=1.25, rest=1.0)  # of a scout and five blocks
+    assert cost == Spending(fixtures=0.75, slices=1.25, waiting=1.0)  # scout and five blocks
 
 
 def test_progress_counts_what_is_decided():
