@@ -16,6 +16,7 @@ from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hin
 
 from pytest_rlperf.model.block import SideBlock
 from pytest_rlperf.model.code import CodeChanges, Ran
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
@@ -214,6 +215,7 @@ class Finished:
     imported: Mapping[str, str] = field(default_factory=dict)  # packages of the tree, with files
     foreign: str | None = None  # why this side did not measure its own code, if it did not
     ran: Ran | None = None  # None: it was not watched
+    cost: Spending = field(default_factory=Spending)
 
 
 FromController = Order | Go | StandAside | Stop

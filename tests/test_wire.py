@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.block import DeviceFacts, RankFacts, SideBlock
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Evidence, Pass, Probe, ProcessPeak, Site
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -83,7 +84,7 @@ MESSAGES: list[Message] = [
         call_s=0.25,
     ),
     Trouble("failed", "E  why", (("Captured stdout", "printed"),)),
-    Finished(played=True, imported={"lib": "/head/lib/__init__.py"}),
+    Finished(played=True, imported={"lib": "/head/lib/__init__.py"}, cost=Spending(slices=0.5)),
 ]
 """One of each kind, with what is nested deepest in it."""
 messages = st.sampled_from(MESSAGES)

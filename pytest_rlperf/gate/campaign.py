@@ -151,6 +151,7 @@ class Campaign:
     # -- taking what a block gave -----------------------------------------------------------
 
     def _take_scout(self, track: Track, played: Played) -> None:
+        track.cost += played.cost
         if not track.both_ran(played.runs):
             return
         scouts = [run.report for run in played.runs if isinstance(run.report, ScoutReport)]
@@ -180,6 +181,7 @@ class Campaign:
 
     def _take_block(self, track: Track, played: Played, index: int) -> None:
         track.spent_s += played.seconds
+        track.cost += played.cost
         if not track.both_ran(played.runs):
             return
         head, partner = played.runs[0].report, _partner_report(played)
@@ -273,6 +275,7 @@ class Campaign:
             imported=track.imported,
             differences=track.differences,
             explanation=track.explanation,
+            cost=track.cost,
         )
 
     def _labels(self, track: Track) -> Iterator[str]:

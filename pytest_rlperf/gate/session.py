@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Sequence, Set
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from pytest_rlperf.gate.worker_args import Revisions, staged
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
@@ -96,9 +98,10 @@ class GateSession(MeasuringSession):
             partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
         with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
             self._notices += notices
+            blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
             campaign = Campaign(
                 [b for b in benchmarks if b.timed],
-                Blocks(stage),
+                blocks,
                 partner=partner,
                 budget=_for_time(budget, benchmarks),
                 cores=len(cores),
@@ -110,9 +113,11 @@ class GateSession(MeasuringSession):
             interrupted = True
             try:
                 campaign.run()
-                self._explain(list(campaign.tracks.values()), partner, stage, line)
+                with _booked(spent_s, "profiles", budget):
+                    self._explain(list(campaign.tracks.values()), partner, stage, line)
                 memory = self._memory(benchmarks, campaign.results(), stage, budget, line)
-                memory.run()
+                with _booked(spent_s, "memory", budget):
+                    memory.run()
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
@@ -123,8 +128,12 @@ class GateSession(MeasuringSession):
                 tests = _attached(benchmarks, timed, memory, interrupted)
                 run = self._result(mode, tests, facts, seconds, interrupted)
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
+                # Profiles and memory with their workers: of those tests only know their own part.
+                parts = [test.cost for test in tests if test.cost]
+                cost = replace(sum(parts, Spending(workers=blocks.waited_s)), **spent_s)
+                run = replace(run, scaling=scaling, cost=cost.within(seconds))
                 changes = stage.same_code.changes if stage.same_code else None
-                self._run = self._judged(replace(run, scaling=scaling, code_changes=changes))
+                self._run = self._judged(replace(run, code_changes=changes))
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
@@ -261,6 +270,16 @@ def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
     if not any(b.memory for b in benchmarks):
         return budget
     return budget.part((1 - MEMORY_SHARE) * budget.seconds)
+
+
+@contextmanager
+def _booked(spent_s: dict[str, float], part: str, budget: Budget) -> Iterator[None]:
+    """Note what the block takes, also where it is interrupted."""
+    begun_s = budget.elapsed_s()
+    try:
+        yield
+    finally:
+        spent_s[part] = budget.elapsed_s() - begun_s
 
 
 def _attached(

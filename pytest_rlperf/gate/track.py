@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from pytest_rlperf.model.block import Block, LogRatios
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
@@ -67,6 +68,7 @@ class Track:
     scouted_ns: tuple[float, ...] = ()  # a call, by side
     scouted_s: float = 0.0  # fixtures and calls of the scout
     spent_s: float = 0.0  # in blocks
+    cost: Spending = field(default_factory=Spending)  # scouting and profiling included
     steps: int | None = None
     first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)

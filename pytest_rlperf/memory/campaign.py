@@ -14,6 +14,7 @@ from pytest_rlperf.memory.probe import is_installed
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, Points
 from pytest_rlperf.metrics.times import with_time_verdict
 from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import (
     JUDGED,
     METRICS,
@@ -50,6 +51,7 @@ class MemoryTrack:
     level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
     repeats: int = 0  # 0: not scouted yet
     round_s: float = 0.0  # what the last one took
+    spent_s: float = 0.0  # in all of them
     head: dict[str, list[float]] = field(default_factory=dict)  # by metric, one a process
     base: dict[str, list[float]] = field(default_factory=dict)
     curves: tuple[Points, ...] = ()  # by side
@@ -179,7 +181,9 @@ class MemoryCampaign:
         b = track.benchmark
         deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
         order = b.order(deadline_s, probe=probe)
-        return self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
+        played = self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
+        track.spent_s += played.seconds
+        return played
 
     def _take(self, track: MemoryTrack, played: MemoryPlayed) -> None:
         """Note what the processes of both sides report."""
@@ -230,6 +234,7 @@ class MemoryCampaign:
         test = replace(
             test,
             metrics=tuple(sorted((*test.metrics, *metrics), key=lambda m: NAMES.index(m.name))),
+            cost=(test.cost or Spending()) + Spending(memory=memory.spent_s),
             memory=MemoryResult(
                 repeats=memory.repeats,
                 head=head,

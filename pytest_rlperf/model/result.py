@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime
 from pytest_rlperf.model.code import CodeChanges
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
@@ -210,6 +211,7 @@ class TestResult:
     differences: tuple[str, ...] = ()  # between the code of both sides, that it may have met
     explanation: Explanation | None = None  # None: nobody asked why
     memory: MemoryResult | None = None  # None: it was not asked for
+    cost: Spending | None = None  # None: an older result does not tell
 
     @property
     def time(self) -> Metric | None:
@@ -293,6 +295,7 @@ class RunResult:
     proof: Proof | None = None  # of the gate itself, where that was measured
     base_commit: str | None = None  # of the base revision; None: there is none
     code_changes: CodeChanges | None = None  # None: nobody looked
+    cost: Spending | None = None  # None: of a proof, or an older result
 
 
 # -- ends and progress --------------------------------------------------------------------------

@@ -295,8 +295,8 @@ class RankedSide:
                 return next(run for run in ended if run.state is state)
         reports = [run.report for run in ended if run.report is not None]
         report = merged(reports) if len(reports) == len(self._ranks) else None
-        ran = Ran.of_all([run.ran for run in ended])
-        return SideRun(State.RAN, "", report, ended[0].imported, ran=ran)
+        ran, cost = Ran.of_all([run.ran for run in ended]), ended[0].cost
+        return SideRun(State.RAN, "", report, ended[0].imported, ran=ran, cost=cost)
 
     def _job_end(self, runs: Sequence[SideRun | None]) -> JobEnd:
         """Return how each rank left a test that one of them failed, or skipped alone."""

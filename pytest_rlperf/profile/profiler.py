@@ -13,6 +13,7 @@ from pathlib import Path
 from pytest_rlperf.baselines.levels import Level
 from pytest_rlperf.gate.partners import Kernels
 from pytest_rlperf.gate.track import Track
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -210,6 +211,7 @@ class Profiler:
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, orders, orders, STARTUP_S):
                     runs[played.nodeid].take(played)
+                    asked[played.nodeid][0].cost += Spending(profiles=played.seconds)
                 if time.monotonic() > until:
                     break
         finally:

@@ -3,6 +3,7 @@
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict
 from typing import TextIO
 
 from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
@@ -239,6 +240,7 @@ def render_sections(run: RunResult) -> list[StyledLine]:
         render_kpi_table(run),
         _plain(render_categories(run)),
         _plain(advice),
+        _plain(render_cost(run)),
     ]
     lines: list[StyledLine] = []
     for part in parts:
@@ -248,6 +250,17 @@ def render_sections(run: RunResult) -> list[StyledLine]:
 
 def _plain(texts: Iterable[str]) -> list[StyledLine]:
     return [StyledLine(text) for text in texts]
+
+
+PARTS = {"workers": "starting workers", "warmup": "warm-up", "waiting": "waiting for the partner"}
+"""The parts of a cost that are called otherwise in a sentence."""
+
+
+def render_cost(run: RunResult) -> list[str]:
+    """Return the line that says what the time went to, without parts of less than half a second."""
+    spent_s = {} if run.cost is None else asdict(run.cost)
+    parts = [f"{PARTS.get(part, part)} {s:.0f} s" for part, s in spent_s.items() if s >= 0.5]
+    return [f"the {run.seconds:.0f} s went to: {', '.join(parts)}"] if parts else []
 
 
 # -- the live line ------------------------------------------------------------------------------

@@ -3,6 +3,7 @@
 import gc
 import random
 import time
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
@@ -11,6 +12,7 @@ from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.machine.host import involuntary_switches, pin_job
 from pytest_rlperf.memory.probe import probe
 from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.phases import listen
@@ -73,7 +75,9 @@ class Player:
         self._importer = importer
         self._watch = watch
         self._order: Order | None = None
-        self._begun = 0.0
+        self._begun = self._since = 0.0
+        self._part = "fixtures"  # of a `Spending`, that the time since then belongs to
+        self._seconds: defaultdict[str, float] = defaultdict(float)
         self._played = self._abandoned = False
         self._advice: str | None = None
         self._overhead_ns: float | None = None
@@ -100,11 +104,25 @@ class Player:
         """Return what to do where the measured function raised."""
         return self._advice
 
+    @property
+    def cost(self) -> Spending:
+        """Return what the time since the test began went to."""
+        self._turn_to(self._part)
+        return Spending(**self._seconds)
+
+    def _turn_to(self, part: str) -> None:
+        """Count the time from now on as part of something else."""
+        now = time.monotonic()
+        self._seconds[self._part] += now - self._since
+        self._part, self._since = part, now
+
     def begin(self, order: Order) -> None:
         """Prepare for the next test."""
         listen(None)  # a function that raised in a slice has left it on
         self._order = order
-        self._begun = time.monotonic()
+        self._begun = self._since = time.monotonic()
+        self._part = "fixtures"
+        self._seconds.clear()
         self._played = self._abandoned = False
         self._advice = None
 
@@ -133,8 +151,10 @@ class Player:
         self._played = True
         try:
             if self._order.probe is not None:
+                self._turn_to("memory")
                 self._channel.send(probe(self._order.probe, calls))
             else:
+                self._turn_to("scouting" if self._order.plan is None else "warmup")
                 self._play(self._order, calls, work, steps)
             return calls.result
         except RlperfError:
@@ -142,6 +162,8 @@ class Player:
         except Exception:
             self._advice = advice
             raise
+        finally:
+            self._turn_to("fixtures")
 
     def _play(self, order: Order, calls: Calls | Rounds, work: Work, steps: int | None) -> None:
         if order.plan is not None:
@@ -187,8 +209,11 @@ class Player:
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * order.deadline_s - (time.monotonic() - self._begun))
+        self._turn_to("waiting")
         self._channel.send(Ready())
-        if not isinstance(self._channel.receive(), Go):
+        answer = self._channel.receive()
+        self._turn_to("slices")
+        if not isinstance(answer, Go):
             calls.once()  # the partner cannot run this test, but its body goes on
             return
         watched = profiling or clock

@@ -156,7 +156,9 @@ class WorkerSession:
         ran = None if self._watch is None else self._watch.end(item)
         self._look_at_imports()
         self._channel.send(
-            Finished(player.played, player.abandoned, self._imported, self._foreign, ran)
+            Finished(
+                player.played, player.abandoned, self._imported, self._foreign, ran, player.cost
+            )
         )
 
     def _look_at_imports(self) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rlperf.machine.host import core_ticks, steal_share
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.plan import Mode
 from pytest_rlperf.wire import Order, WorkerKind
 from pytest_rlperf.worker import disturbance
@@ -30,6 +31,16 @@ class Played:
     steal: float
     seconds: float  # fixtures, warm-up and slices of both sides
 
+    @property
+    def cost(self) -> Spending:
+        """Return what the seconds went to on head's side. After its end it waited for the partner,
+        who may have had to compile; of a side that was lost nothing is known.
+        """
+        cost = self.runs[0].cost.within(self.seconds)
+        if self.runs[0].cost == Spending() or len(self.runs) == 1:
+            return cost
+        return replace(cost, waiting=cost.waiting + cost.rest, rest=0.0)
+
 
 class Blocks:
     """Starts the workers of the next block on another core while this one is measured."""
@@ -40,6 +51,7 @@ class Blocks:
         self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
         self._index = 0
         self._startup_s = 0.0
+        self.waited_s = 0.0  # for workers to come up and to end, while there was no test to play
         self._renewed = False
 
     def renew(self) -> None:
@@ -61,6 +73,15 @@ class Blocks:
         `candidates`, since those that are started ahead may be told to run any of them. Another
         number of threads or ranks needs other workers.
         """
+        resumed = time.monotonic()
+        for played in self._run(index, orders, candidates, startup_s):
+            self.waited_s += time.monotonic() - resumed - played.seconds
+            yield played
+            resumed = time.monotonic()
+
+    def _run(
+        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
+    ) -> Iterator[Played]:
         self._index = index
         by_kind = sorted(orders, key=lambda order: order.kind)
         for kind, group in itertools.groupby(by_kind, key=lambda order: order.kind):
@@ -187,11 +208,13 @@ class Blocks:
 
     def close(self) -> None:
         """End all workers: at once those that wait for a block, soon those that are leaving."""
+        begun = time.monotonic()
         for pair in self._ahead.values():
             pair.end()
         for pair in self._alive:
             pair.end(GOODBYE_S)
         end_marked(self._stage.token)
+        self.waited_s += time.monotonic() - begun
 
 
 def _skipped(orders: Iterable[Order], reason: str) -> Iterator[Played]:

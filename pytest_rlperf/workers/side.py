@@ -7,6 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from pytest_rlperf.model.code import Ran
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,
@@ -51,6 +52,7 @@ class SideRun:
     sections: tuple[tuple[str, str], ...] = ()
     ran: Ran | None = None  # None: it was not watched
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
+    cost: Spending = field(default_factory=Spending)  # as far as its worker told
 
 
 class Ends(Protocol):
@@ -172,7 +174,7 @@ class Account:
                 trouble = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
                 self._trouble = self._trouble or trouble
             case Finished():
-                self.run = self._finished(message)
+                self.run = replace(self._finished(message), cost=message.cost)
 
     def _printed(self) -> tuple[tuple[str, str], ...]:
         """Return what the test printed, as a section of a failure."""

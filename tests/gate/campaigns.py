@@ -9,6 +9,7 @@ from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.partners import BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Progress, TestResult
@@ -79,6 +80,8 @@ class FakeBlocks:
             test = self._tests[order.nodeid]
             self.now += test.seconds
             runs = self._scout(test) if order.plan is None else self._block(test, order.plan)
+            cost = Spending(fixtures=0.125, slices=0.25 if order.plan else 0.0)
+            runs[0] = replace(runs[0], cost=cost)
             yield Played(order.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
 
     def close(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from pytest_rlperf.baselines.levels import Level, kernel_ratios
 from pytest_rlperf.gate.campaign import FAIR_SHARE, SCOUT_SHARE
 from pytest_rlperf.gate.partners import SAVE_BLOCKS, SOLO_BLOCKS, Alone, Kernels
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
@@ -36,6 +37,11 @@ def test_a_result_has_what_was_measured():
     assert (len(result.blocks), len(result.metrics[0].block_changes), result.steps) == (5, 5, 7)
     assert (result.blocks[0].core, result.blocks[0].steal) == (1, 0.25)
     assert result.repeat_command == "pytest same"
+
+
+def test_a_result_has_what_its_scout_and_blocks_took():
+    cost = run({"same": Fake(seconds=0.5)}).results["same"].cost
+    assert cost == Spending(fixtures=0.75, slices=1.25, waiting=1.0)  # scout and five blocks
 
 
 def test_progress_counts_what_is_decided():

@@ -9,12 +9,12 @@ import pytest
 from .projects import Ended, Workshop
 
 TOP = {
-    "schema", "mode", "against", "base_commit", "commit", "dirty", "created", "fingerprint",
-    "tests", "kpis", "scaling", "vanished", "summary", "exit_code",
+    "schema", "mode", "against", "base_commit", "commit", "dirty", "created", "cost",
+    "fingerprint", "tests", "kpis", "scaling", "vanished", "summary", "exit_code",
 }  # fmt: skip
 TEST = {
     "nodeid", "category", "source_hash", "work", "witnesses", "repeat_command", "metrics",
-    "drift", "phases", "reference",
+    "drift", "phases", "reference", "cost",
 }  # fmt: skip
 METRIC = {
     "name", "unit", "direction", "value", "base_value", "outcome", "change", "low", "high",

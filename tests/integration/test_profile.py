@@ -96,6 +96,12 @@ def test_the_result_has_the_same_as_data(slower: Ended):
     assert [each["source_changed"] for each in profile["functions"]] == [False, True]
 
 
+def test_what_profiles_took_is_told_apart(slower: Ended):
+    """Workers that only the run waits for are in its part, too."""
+    learn, wait = (slower.test(name)["cost"]["profiles"] for name in ("test_learn", "test_wait"))
+    assert 0 == wait < learn < slower.result["cost"]["profiles"]
+
+
 def test_the_annotation_stands_at_the_line_that_made_it_slower(slower: Ended):
     """Not in the function that takes the time, which is the same: in the one that was edited."""
     lines = (slower.folder / "lib.py").read_text().splitlines()

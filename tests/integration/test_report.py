@@ -53,6 +53,18 @@ def test_the_folder_is_made_and_holds_the_report_for_people_and_for_programs(slo
     assert json.loads(text_of(folder / "report.json")) == slower.result
 
 
+def test_the_parts_of_the_cost_are_all_the_seconds_of_the_run(slower: Ended):
+    result = slower.result
+    cost = result["cost"]
+    assert sum(cost.values()) == pytest.approx(result["seconds"], abs=0.01)
+    assert min(cost["preparing"], cost["workers"]) > 0
+    for part in ("scouting", "fixtures", "warmup", "waiting", "slices"):
+        of_tests = sum(test["cost"][part] for test in result["tests"])
+        assert cost[part] == pytest.approx(of_tests, abs=0.01)
+        assert of_tests > 0
+    assert f"the {result['seconds']:.0f} s went to: " in slower.text
+
+
 def test_the_report_names_what_was_compared_and_the_regressions(slower: Ended):
     report = text_of(slower.folder / "new" / "report" / "report.md")
     assert report.startswith("## Performance: 2 regressed\n")

@@ -11,6 +11,7 @@ from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.memory import campaign
 from pytest_rlperf.memory.campaign import MemoryCampaign, repeats_for
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import MIB, Limits, Pass, Probe
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import TestResult
@@ -127,6 +128,12 @@ def test_a_budget_that_ends_early_leaves_it_open():
     test = play(FakeRuns(9 * MIB, 5 * MIB), budget_s=0.5)
     assert test.outcome is Outcome.INCONCLUSIVE
     assert "the budget ran out before its memory was measured" in test.headline.reason
+
+
+def test_what_it_took_stands_beside_what_timing_took():
+    runs = FakeRuns(5 * MIB, 5 * MIB)
+    test = play(runs, timed=a_test(NODE, cost=Spending(slices=2.0)))
+    assert test.cost == Spending(slices=2.0, memory=len(runs.orders))
 
 
 def test_trouble_on_the_base_is_told():

@@ -60,6 +60,13 @@ def test_a_field_of_a_later_version_of_the_same_schema_is_kept(tmp_path: Path):
     assert read_result(tmp_path / "result.json")["weather"] == "fair"
 
 
+def test_a_result_that_does_not_tell_what_it_cost_reads_too():
+    content = written()
+    del content["cost"], content["tests"][0]["cost"]
+    run = run_from(content)
+    assert run.cost is run.tests[0].cost is None
+
+
 def test_a_missing_file_is_named_with_how_to_write_one(tmp_path: Path):
     said = "does not exist; write it with pytest --rlperf --rlperf-json=FILE."
     assert refusal(tmp_path / "nowhere.json") == said
@@ -176,6 +183,7 @@ def test_a_run_has_all_fields_of_the_schema():
         "dirty": False,
         "created": "2030-01-02T03:04:05+00:00",
         "seconds": 12.346,
+        "cost": None,
         "interrupted": False,
         "fingerprint": {"cpu": "Some CPU"},
         "kpis": [],
@@ -208,6 +216,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "phases": [],
         "imported": {"head": {"lib": "/head/lib.py"}},
         "memory": None,
+        "cost": None,
     }
 
 

@@ -9,7 +9,7 @@ the gate is written, and not read back.
 """
 
 import json
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from pytest_rlperf.model.block import (
     SideBlock,
     SideDrift,
 )
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
@@ -195,6 +196,9 @@ explanations = st.builds(
     several(st.builds(Operator, words, sizes, sizes, sizes, sizes)),
 )
 
+seconds = counts.map(lambda milliseconds: milliseconds / 1000)
+costs = maybe(st.builds(Spending, *[seconds] * len(fields(Spending))))
+
 # -- tests and runs -----------------------------------------------------------------------------
 
 PLANS = (
@@ -226,6 +230,7 @@ def results(draw: st.DrawFn) -> TestResult:
         imported=draw(named(named(words))),
         explanation=draw(maybe(explanations)),
         memory=draw(maybe(memories)),
+        cost=draw(costs),
     )
 
 
@@ -268,12 +273,13 @@ runs = st.builds(
     created=words,
     fingerprint=named(words | counts | named(words)),
     tests=several(results()),
-    seconds=counts.map(lambda milliseconds: milliseconds / 1000),
+    seconds=seconds,
     interrupted=booleans,
     vanished=several(st.builds(Vanished, words, maybe(words))),
     kpis=several(kpis),
     scaling=several(tables),
     base_commit=maybe(words),
+    cost=costs,
 )
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_rlperf.model.block import Block
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Outcome, Severity
 from pytest_rlperf.model.plan import Mode, Plan
@@ -253,6 +254,12 @@ def test_parts_follow_each_other_with_a_line_between():
     lines = [line.text for line in render_sections(run)]
     starts = [lines[n + 1].split()[0] for n, line in enumerate(lines) if not line]
     assert starts == ["KPIs", "category", "advice:"]
+
+
+def test_the_last_line_says_what_the_time_went_to():
+    cost = Spending(workers=3.4, scouting=2.0, warmup=0.4, slices=6.1, rest=0.4456)
+    *_, last = render_sections(run_result(a_test(), cost=cost))
+    assert last.text == "the 12 s went to: starting workers 3 s, scouting 2 s, slices 6 s"
 
 
 # The live line, in a terminal and in a log.

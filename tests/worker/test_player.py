@@ -6,6 +6,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -14,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.fixtures import Rlperf
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Pass, Probe
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Profiling
@@ -41,13 +43,16 @@ from tests.factories import FakeChannel, FakeClock, examples, side
 
 NODE = "test_a.py::test_a"
 PLAN = Plan(Mode.SLICED, calls=2, pairs=3, warmup=4)
-MS = 10**6
+MS, S = 10**6, 10**9
 
 
 @pytest.fixture(autouse=True)
 def shared_process(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Both sides are played in the process of the tests, which slices neither hog nor freeze."""
+    """Both sides are played in the process of the tests, which slices neither hog nor freeze, and
+    whose many objects nobody goes through before each block.
+    """
     monkeypatch.setattr(turns, "FILLER_BYTES", 1)
+    monkeypatch.setattr("pytest_rlperf.worker.player.gc", SimpleNamespace(collect=int))
     yield
     gc.unfreeze()
 
@@ -152,6 +157,41 @@ def test_without_a_plan_it_scouts(monkeypatch: pytest.MonkeyPatch):
     assert (said.work, said.steps) == ({"updates": 3.0}, 5)
 
 
+class SlowPartner(FakeChannel):
+    """Lets a side go after three seconds of the clock."""
+
+    def __init__(self, clock: FakeClock) -> None:
+        super().__init__([Go()])
+        self._clock = clock
+
+    def receive(self) -> Message:
+        self._clock.sleep(3 * S)
+        return super().receive()
+
+
+@pytest.mark.parametrize(
+    ("plan", "cost"),
+    [
+        (PLAN, Spending(fixtures=12.0, warmup=4 + 2, waiting=3.0, slices=3 * 2)),
+        (None, Spending(fixtures=12.0, scouting=2.0)),
+    ],
+)
+def test_the_time_of_a_test_is_told_by_what_it_went_to(
+    plan: Plan | None, cost: Spending, monkeypatch: pytest.MonkeyPatch
+):
+    clock = FakeClock()
+    fake = SimpleNamespace(monotonic=lambda: clock.wall_ns / S)
+    monkeypatch.setattr("pytest_rlperf.worker.player.time", fake)
+    monkeypatch.setattr(scout, "CHILD_WATCH_S", 0.0)
+    made = player(SlowPartner(clock), clock, plan)
+    clock.compute(5 * S)
+    made.play(Calls(lambda: clock.compute(1 * S)), None, None)
+    clock.compute(7 * S)
+    assert made.cost == cost
+    made.begin(Order("test_b.py::test_b", 30.0, PLAN, seed=1))
+    assert made.cost == Spending()
+
+
 def test_playing_is_remembered_until_the_next_test_begins():
     made = player(FakeChannel([Go()]))
     assert not made.played
@@ -191,9 +231,9 @@ def fail_at(number: int | None) -> Callable[[], None]:
 
 def play_both(
     plan: Plan, play: Callable[[int, Player], object]
-) -> tuple[list[Player], list[Measurement | None], list[Any]]:
-    """Both sides in threads, over a real socket; returns the players, what each measured, and what
-    `play` returned or raised for it.
+) -> tuple[list[Player], list[int], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players, how many slices each told
+    of, and what `play` returned or raised for it.
     """
     barrier = threading.Barrier(2)
     channels = [BothReady(barrier), BothReady(barrier)]
@@ -216,7 +256,8 @@ def play_both(
             thread.start()
         for thread in threads:
             thread.join(30.0)
-    return players, [c.sent[-1] if Measurement in c.kinds else None for c in channels], met
+    measured = [c.measured if Measurement in c.kinds else None for c in channels]
+    return players, [len(each.block.own_ns) if each else 0 for each in measured], met
 
 
 def play_failing(
@@ -232,8 +273,8 @@ def play_failing(
 @pytest.mark.parametrize("mode", Mode)
 def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
     plan = Plan(mode, calls=1, pairs=5, warmup=1)
-    players, measured, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
-    assert [len(each.block.own_ns) for each in measured if each] == [5, 5]
+    players, slices, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
+    assert slices == [5, 5]
     assert not any(made.abandoned for made in players)
 
 
@@ -358,8 +399,8 @@ def test_alone_it_is_that_of_the_last_call(plan: Plan, play: Play, answer: Messa
 def test_beside_a_partner_it_is_that_of_the_last_call_on_both_sides(plan: Plan, play: Play):
     plan = replace(plan, profile=Profiling.NOTHING)  # of the two threads only one could be watched
     works = [Counted(), Counted()]
-    _, measured, results = play_both(plan, lambda side, made: play(made, works[side]))
-    assert all(measured)
+    _, slices, results = play_both(plan, lambda side, made: play(made, works[side]))
+    assert slices == [plan.pairs] * 2
     assert results == [work.calls for work in works]
 
 

@@ -21,6 +21,7 @@ from pytest_rlperf.model.block import (
     SideDrift,
 )
 from pytest_rlperf.model.code import CodeChanges
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
@@ -109,11 +110,16 @@ def run_from(content: Row) -> RunResult:
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
         code_changes=_code_changes(content.get("code_changes")),
+        cost=_cost(content.get("cost")),
     )
 
 
 def _code_changes(row: Row | None) -> CodeChanges | None:
     return None if row is None else typed(CodeChanges, row)
+
+
+def _cost(row: Row | None) -> Spending | None:
+    return None if row is None else typed(Spending, row)
 
 
 def _kpi_result(row: Row) -> KpiResult:
@@ -179,6 +185,7 @@ def _test(row: Row) -> TestResult:
         differences=tuple(row.get("differences", ())),
         explanation=_explanation(row["profile"]) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
+        cost=_cost(row.get("cost")),
     )
     if not test.verdicts:
         raise ValueError(f"nothing was judged of {test.nodeid}")

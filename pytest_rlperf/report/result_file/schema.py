@@ -63,6 +63,10 @@ RUN: Mapping[str, str] = {
     "dirty": "whether there were uncommitted changes",
     "created": "when, with the time zone",
     "seconds": "how long the run took",
+    "cost": "what the seconds went to: `preparing` (base tree, builds), `workers` (starting and "
+    "ending them, as far as the run waited for it), `scouting`, `fixtures` (and the tests' own "
+    "lines), `warmup` (compiling included), `waiting` (for the partner), `slices`, `profiles`, "
+    "`memory`, `rest`",
     "interrupted": "whether it was cut short by Ctrl+C",
     "fingerprint": "facts about machine, Python and libraries",
     "code_changes": "where the code of both sides differs: functions, modules whose import does "
@@ -99,6 +103,7 @@ TEST: Mapping[str, str] = {
     "imported": "the files that each side imported its packages from",
     "differences": "of these changes, some that it met, or what it did that cannot be followed",
     "memory": "what lies behind the metrics of memory",
+    "cost": "seconds that the test took, by the same parts as those of the run",
     "metrics": "what was judged or shown, see below",
     "profile": "of a test that was profiled: the functions that account for the change",
 }

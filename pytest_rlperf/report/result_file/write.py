@@ -8,6 +8,7 @@ from typing import Any
 
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, SideDrift
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import GrowthCurve, Interval, Metric, MetricFamily, Outcome
@@ -47,6 +48,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "dirty": run.dirty,
         "created": run.created,
         "seconds": round(run.seconds, 3),
+        "cost": _cost(run.cost),
         "interrupted": run.interrupted,
         "fingerprint": dict(run.fingerprint),
         "code_changes": plain(run.code_changes),
@@ -58,6 +60,10 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "exit_code": exit_code,
         **({} if run.proof is None else {"proof": _proof(run.proof)}),
     }
+
+
+def _cost(cost: Spending | None) -> dict[str, float] | None:
+    return None if cost is None else {part: round(s, 3) for part, s in asdict(cost).items()}
 
 
 def _kpi(result: KpiResult) -> Row:
@@ -137,6 +143,7 @@ def _test(test: TestResult) -> Row:
         "imported": {side: dict(files) for side, files in test.imported.items()},
         "differences": list(test.differences),
         "memory": None if test.memory is None else _memory(test.memory),
+        "cost": _cost(test.cost),
         "metrics": [_metric(metric) for metric in test.metrics],
         **({} if why is None else {"profile": _explanation(why)}),
     }
