@@ -34,6 +34,7 @@ INI = {
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
     "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
     "rlperf_baselines": "folder of the stored baselines, as --rlperf-baselines",
+    "rlperf_foreign": "show or judge, as --rlperf-foreign",
     "rlperf_profile": "when to profile, as --rlperf-profile; off: never",
     "rlperf_json": "file for the result, as --rlperf-json",
     "rlperf_report": "folder for the report, as --rlperf-report",
@@ -83,6 +84,7 @@ class Settings:
     save: str | None  # record a baseline of this name
     baseline: str | None  # name of the stored baseline to compare with; None: the default one
     baselines: Path  # folder of the stored baselines
+    judge_foreign: bool  # baselines of other machines too, which are shown otherwise
     threshold: float | None  # None: the default of what is compared with
     budget_s: float
     usual_budget_s: float  # without the command line's: that of a run which proves nothing
@@ -144,10 +146,16 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"Folder of the stored baselines (default {BASELINES}, beside pytest's ini file).",
     )
     group.addoption(
+        "--rlperf-foreign",
+        metavar="show|judge",
+        help="What a stored baseline of another machine is good for: show the change (the "
+        "default), or judge it too.",
+    )
+    group.addoption(
         "--rlperf-threshold",
         metavar="5%",
         help="Allowed slowdown (default 5%% against a revision, 10%% against a stored baseline, "
-        "25%% against one of another CPU model or build of Python).",
+        "25%% against one of another machine or build of Python).",
     )
     group.addoption(
         "--rlperf-budget",
@@ -228,6 +236,7 @@ def read_settings(config: pytest.Config) -> Settings:
         save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
+        judge_foreign=_judge_foreign(config),
         threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
         budget_s=budget or usual_budget,
         usual_budget_s=usual_budget,
@@ -265,6 +274,7 @@ LONE = (
     "save",
     "baseline",
     "baselines",
+    "foreign",
     "threshold",
     "budget",
     "category",
@@ -316,6 +326,15 @@ def _against(config: pytest.Config) -> str | None:
                 f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
             )
     return None if partners and partners != ["against"] else _text(config, "against")
+
+
+def _judge_foreign(config: pytest.Config) -> bool:
+    wish = _text(config, "foreign")
+    if wish not in (None, "show", "judge"):
+        raise UsageError(
+            f"--rlperf-foreign={wish} is no use of another machine's baseline; write show or judge."
+        )
+    return wish == "judge"
 
 
 def _head(config: pytest.Config, against: str | None) -> str | None:

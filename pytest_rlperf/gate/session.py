@@ -213,7 +213,7 @@ class GateSession(MeasuringSession):
     def _advice(self, run: RunResult) -> Iterator[str]:
         if run.interrupted:
             yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
-        if self._store is not None and run.against is None:
+        if self._store is not None and (run.against is None or self._store.foreign):
             yield f"rlperf: {self._store.nothing_compared}"
         elif not _compared(run):
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."

@@ -71,9 +71,10 @@ def test_this_machine_comes_before_a_newer_one(tmp_path: Path):
     assert load(tmp_path) == {NODE: own}
 
 
-def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path):
+@pytest.mark.parametrize("other", [{"cpu": "Other CPU"}, {"family": "25"}])
+def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path, other: dict[str, str]):
     alike = save(tmp_path, created="2030", cores=64)
-    save(tmp_path, created="2031", cpu="Other CPU")
+    save(tmp_path, created="2031", **other)
     assert load(tmp_path) == {NODE: alike}
 
 
