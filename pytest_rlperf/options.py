@@ -29,6 +29,7 @@ MEMORY = {
 
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
+    "rlperf_else_against": "as --rlperf-else-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
     "rlperf_same_code": "skip or measure, as --rlperf-same-code",
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
@@ -80,6 +81,7 @@ class Settings:
     """The wishes of the user, checked."""
 
     against: str | None
+    else_against: str | None  # the revision to compare with where this machine has no baseline
     head: str | None  # the revision to measure; None: the working tree
     save: str | None  # record a baseline of this name
     baseline: str | None  # name of the stored baseline to compare with; None: the default one
@@ -122,6 +124,12 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-against",
         metavar="REF",
         help="Compare with this git revision; REF... is the merge base with it.",
+    )
+    group.addoption(
+        "--rlperf-else-against",
+        metavar="REF",
+        help="Compare with this git revision where there is no stored baseline of this machine, "
+        "unless another option says what to compare with.",
     )
     group.addoption(
         "--rlperf-head",
@@ -232,6 +240,7 @@ def read_settings(config: pytest.Config) -> Settings:
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
+        else_against=_else_against(config, against),
         head=_head(config, against),
         save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
@@ -270,6 +279,7 @@ def _limits(config: pytest.Config) -> Limits:
 
 LONE = (
     "against",
+    "else_against",
     "head",
     "save",
     "baseline",
@@ -326,6 +336,12 @@ def _against(config: pytest.Config) -> str | None:
                 f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
             )
     return None if partners and partners != ["against"] else _text(config, "against")
+
+
+def _else_against(config: pytest.Config, against: str | None) -> str | None:
+    """Return the second choice, unless something was chosen already."""
+    chosen = any(config.getoption(f"rlperf_{name}") not in (None, False) for name in PARTNERS)
+    return None if chosen or against is not None else _text(config, "else_against")
 
 
 def _judge_foreign(config: pytest.Config) -> bool:

@@ -44,6 +44,11 @@ class Baselines:
     def own_folder(self) -> Path:
         return self.folder / machine_key(self.facts) / self.name
 
+    @property
+    def has_own(self) -> bool:
+        """Whether something is stored that was saved on this machine."""
+        return any(self.own_folder.rglob("*.json"))
+
     def load(self) -> dict[str, Stored]:
         """Return the baselines by node id; of several machines the most similar one's.
 

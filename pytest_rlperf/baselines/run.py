@@ -34,7 +34,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.partners import THRESHOLD_STORED, Alone, Kernels, Partner
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
-from pytest_rlperf.machine.fingerprint import comparable
+from pytest_rlperf.machine.fingerprint import comparable, machine_facts, read_machine
 from pytest_rlperf.metrics.times import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
@@ -225,6 +225,12 @@ def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
 
 
 # -- the run -------------------------------------------------------------------------------------
+
+
+def has_own_baseline(settings: Settings) -> bool:
+    """Return whether this machine has a stored baseline of the name to compare with."""
+    name = settings.baseline or DEFAULT_NAME
+    return Baselines(settings.baselines, name, machine_facts(read_machine())).has_own
 
 
 class BaselineRun:

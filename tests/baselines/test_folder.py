@@ -78,6 +78,15 @@ def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path, other
     assert load(tmp_path) == {NODE: alike}
 
 
+def test_only_a_baseline_of_this_machine_is_its_own(tmp_path: Path):
+    mine = Baselines(tmp_path, "main", FACTS)
+    save(tmp_path, stepping="1")
+    save(tmp_path, name="nightly")
+    assert not mine.has_own
+    save(tmp_path)
+    assert mine.has_own
+
+
 @pytest.mark.parametrize("newest", ["Alpha", "Omega"])
 def test_among_other_cpus_the_newest_comes_first(tmp_path: Path, newest: str):
     for cpu in ("Alpha", "Omega"):
