@@ -48,7 +48,7 @@ MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.INTERRUPTED: "Ctrl+C, or a module that could not be collected",
     ExitCode.USAGE: "what was asked for cannot be done; one sentence says why",
     ExitCode.NO_TESTS: "no performance test was selected, and no comparison asked for",
-    ExitCode.NOTHING_COMPARED: "a comparison was asked for (--rlperf-against, --rlperf-strict), "
-    "and nothing could be compared",
+    ExitCode.NOTHING_COMPARED: "a comparison was asked for (--rlperf-against, --rlperf-strict, "
+    "--rlperf-else-against), and nothing could be compared",
 }
 """Why `pytest --rlperf` ends with each of them."""

@@ -29,11 +29,13 @@ MEMORY = {
 
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
+    "rlperf_else_against": "as --rlperf-else-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
     "rlperf_same_code": "skip or measure, as --rlperf-same-code",
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
     "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
     "rlperf_baselines": "folder of the stored baselines, as --rlperf-baselines",
+    "rlperf_foreign": "show or judge, as --rlperf-foreign",
     "rlperf_profile": "when to profile, as --rlperf-profile; off: never",
     "rlperf_json": "file for the result, as --rlperf-json",
     "rlperf_report": "folder for the report, as --rlperf-report",
@@ -79,10 +81,12 @@ class Settings:
     """The wishes of the user, checked."""
 
     against: str | None
+    else_against: str | None  # the revision to compare with where this machine has no baseline
     head: str | None  # the revision to measure; None: the working tree
     save: str | None  # record a baseline of this name
     baseline: str | None  # name of the stored baseline to compare with; None: the default one
     baselines: Path  # folder of the stored baselines
+    judge_foreign: bool  # baselines of other machines too, which are shown otherwise
     threshold: float | None  # None: the default of what is compared with
     budget_s: float
     usual_budget_s: float  # without the command line's: that of a run which proves nothing
@@ -122,6 +126,12 @@ def add_options(parser: pytest.Parser) -> None:
         help="Compare with this git revision; REF... is the merge base with it.",
     )
     group.addoption(
+        "--rlperf-else-against",
+        metavar="REF",
+        help="Compare with this git revision where there is no stored baseline of this machine, "
+        "unless another option says what to compare with.",
+    )
+    group.addoption(
         "--rlperf-head",
         metavar="REF",
         help="Measure this git revision instead of the working tree, whose tests are used.",
@@ -144,10 +154,16 @@ def add_options(parser: pytest.Parser) -> None:
         help=f"Folder of the stored baselines (default {BASELINES}, beside pytest's ini file).",
     )
     group.addoption(
+        "--rlperf-foreign",
+        metavar="show|judge",
+        help="What a stored baseline of another machine is good for: show the change (the "
+        "default), or judge it too.",
+    )
+    group.addoption(
         "--rlperf-threshold",
         metavar="5%",
         help="Allowed slowdown (default 5%% against a revision, 10%% against a stored baseline, "
-        "25%% against one of another CPU model or build of Python).",
+        "25%% against one of another machine or build of Python).",
     )
     group.addoption(
         "--rlperf-budget",
@@ -224,10 +240,12 @@ def read_settings(config: pytest.Config) -> Settings:
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
+        else_against=_else_against(config, against),
         head=_head(config, against),
         save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
         baselines=_baselines_folder(config),
+        judge_foreign=_judge_foreign(config),
         threshold=None if threshold is None else parse_fraction(threshold, "--rlperf-threshold"),
         budget_s=budget or usual_budget,
         usual_budget_s=usual_budget,
@@ -261,10 +279,12 @@ def _limits(config: pytest.Config) -> Limits:
 
 LONE = (
     "against",
+    "else_against",
     "head",
     "save",
     "baseline",
     "baselines",
+    "foreign",
     "threshold",
     "budget",
     "category",
@@ -316,6 +336,21 @@ def _against(config: pytest.Config) -> str | None:
                 f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
             )
     return None if partners and partners != ["against"] else _text(config, "against")
+
+
+def _else_against(config: pytest.Config, against: str | None) -> str | None:
+    """Return the second choice, unless something was chosen already."""
+    chosen = any(config.getoption(f"rlperf_{name}") not in (None, False) for name in PARTNERS)
+    return None if chosen or against is not None else _text(config, "else_against")
+
+
+def _judge_foreign(config: pytest.Config) -> bool:
+    wish = _text(config, "foreign")
+    if wish not in (None, "show", "judge"):
+        raise UsageError(
+            f"--rlperf-foreign={wish} is no use of another machine's baseline; write show or judge."
+        )
+    return wish == "judge"
 
 
 def _head(config: pytest.Config, against: str | None) -> str | None:

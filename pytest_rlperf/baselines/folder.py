@@ -29,6 +29,8 @@ from pytest_rlperf.trees.data_branch import DataBranch, Files
 
 # -- the folder: whose file is compared with, and which are written ------------------------------
 
+CPU_MODEL = ("cpu", "vendor", "family", "model")
+
 
 @dataclass(frozen=True, slots=True)
 class Baselines:
@@ -42,11 +44,16 @@ class Baselines:
     def own_folder(self) -> Path:
         return self.folder / machine_key(self.facts) / self.name
 
+    @property
+    def has_own(self) -> bool:
+        """Whether something is stored that was saved on this machine."""
+        return any(self.own_folder.rglob("*.json"))
+
     def load(self) -> dict[str, Stored]:
         """Return the baselines by node id; of several machines the most similar one's.
 
         This machine comes first, then those of its CPU model, then the newest. Another
-        architecture is never compared with.
+        architecture is never compared with, and other machines are shown rather than judged.
         """
         stored: dict[str, Stored] = {}
         for tests in self._by_likeness():
@@ -62,7 +69,8 @@ class Baselines:
 
     def _rank(self, here: bool, tests: Mapping[str, Stored]) -> tuple[bool, bool, str]:
         newest = max((test.newest for test in tests.values()), key=lambda s: s.created)
-        return here, newest.facts.get("cpu") == self.facts["cpu"], newest.created
+        alike = all(newest.facts.get(name) == self.facts.get(name) for name in CPU_MODEL)
+        return here, alike, newest.created
 
     def _read(self, folder: Path) -> dict[str, Stored]:
         stored: dict[str, Stored] = {}

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from pytest_rlperf.baselines.file import Session, Stored
+from pytest_rlperf.machine.fingerprint import MACHINE
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios, ReferenceTime
 from pytest_rlperf.model.metric import MetricKind, Outcome, Rule
 from pytest_rlperf.model.result import Facts
@@ -125,8 +126,9 @@ def _spread(deviations: Sequence[Sequence[float]]) -> float:
 # -- levels of time ------------------------------------------------------------------------------
 
 ELSEWHERE = 0.25
-"""The least threshold for a baseline of another CPU model or build of Python: kernels and tests
-gain differently. Two builds of 3.11 lay apart by up to 21 % in tests of interpreted code."""
+"""The least threshold for a baseline of another machine or build of Python: kernels and tests gain
+differently. Two builds of 3.11 lay apart by up to 21 % in tests of interpreted code; two CPUs that
+a hypervisor calls alike by -31 to +79 %, so that another machine is judged only by request."""
 SESSION_SPREAD = 0.015
 """The least spread of the ratio between runs of the same code, in hours of different load."""
 TRACKING_SHARE = 0.35
@@ -143,7 +145,11 @@ NAMES = {
     "python": "Python version",
     "threads": "number of threads",
     "kernels": "edition of the reference kernels",
+    "simd": "SIMD features",
+    "threads_per_core": "threads a core",
 }
+LISTS = {"caches": ", ", "simd": " "}
+"""Facts of several parts, with what stands between two."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,6 +174,7 @@ class Level:
     sessions: tuple[Session, ...]
     work: Mapping[str, float]
     floor: float = 0.0  # least threshold
+    foreign: Ended | None = None  # why its change is shown and not judged; None: it is judged
     label: str | None = None
     commit: str | None = None  # None: not exactly known
 
@@ -185,8 +192,12 @@ class Level:
         return Unit(weights, _level(self.sessions, weights), _blur(self.sessions, weights))
 
 
-def level_of(stored: Stored, source_hash: str, facts: Facts) -> Level | Ended:
-    """Return the level of a stored time under the facts of this run and test."""
+def level_of(
+    stored: Stored, source_hash: str, facts: Facts, judge_foreign: bool = False
+) -> Level | Ended:
+    """Return the level of a stored time under the facts of this run and test; one of another
+    machine is judged by request only.
+    """
     latest = stored.latest
     if latest is None:
         return Ended(Outcome.NO_BASELINE, "its memory is stored, and no time; save it again")
@@ -201,12 +212,14 @@ def level_of(stored: Stored, source_hash: str, facts: Facts) -> Level | Ended:
             "it is measured in reference kernels that are missing here "
             f"({', '.join(sorted(missing))}); install numpy, or save it again",
         )
-    elsewhere = list(_elsewhere(latest.facts, facts))
+    machine = "; ".join(differing(latest.facts, facts, MACHINE))
+    elsewhere = list(_elsewhere(latest.facts, facts, machine))
     return Level(
         weights=stored.weights,
         sessions=stored.sessions,
         work=stored.work,
         floor=ELSEWHERE if elsewhere else 0.0,
+        foreign=_foreign(machine) if machine and not judge_foreign else None,
         label=", ".join([*elsewhere, *_beside(latest.facts, facts)]) or None,
         commit=None if latest.dirty else latest.commit,
     )
@@ -220,19 +233,37 @@ def edited() -> Ended:
     )
 
 
+def _foreign(machine: str) -> Ended:
+    reason = f"saved on another machine: {machine}; the change is shown, not judged"
+    return Ended(Outcome.INCOMPARABLE, reason, shown=True)
+
+
 def differing(then: Facts, now: Facts, names: Sequence[str]) -> list[str]:
-    """Return a phrase for each of these facts that is not what it was."""
-    return [
-        f"{NAMES.get(name, name)} was {then.get(name, 'unknown')}, is {now.get(name, 'unknown')}"
-        for name in names
-        if then.get(name) != now.get(name)
-    ]
+    """Return a phrase for each of these facts that is not what it was, and one for all that an
+    older version did not record.
+    """
+    others = [name for name in names if then.get(name) != now.get(name)]
+    missing = [NAMES.get(name, name) for name in others if name not in then]
+    phrases = [_difference(name, then[name], now.get(name)) for name in others if name in then]
+    return [*phrases, f"{', '.join(missing)} not recorded then"] if missing else phrases
 
 
-def _elsewhere(then: Facts, now: Facts) -> Iterator[str]:
-    """Yield the differences that widen what is allowed."""
-    if then.get("cpu") != now.get("cpu"):
-        yield f"saved on another CPU ({then.get('cpu')})"
+def _difference(name: str, then: str | int | None, now: str | int | None) -> str:
+    if name not in LISTS or not then or not now:
+        return f"{NAMES.get(name, name)} was {then}, is {now}"
+    between = LISTS[name]
+    was, is_now = (str(fact).split(between) for fact in (then, now))
+    only_then, only_now = (
+        between.join(part for part in one if part not in other) or "none"
+        for one, other in ((was, is_now), (is_now, was))
+    )
+    return f"{NAMES.get(name, name)} that differ: {only_then} then, {only_now} now"
+
+
+def _elsewhere(then: Facts, now: Facts, machine: str) -> Iterator[str]:
+    """Yield the differences that widen what is allowed; `machine` names those of machines."""
+    if machine:
+        yield f"saved on another machine ({machine})"
     if then.get("python_build") != now.get("python_build"):
         yield f"saved with another build of Python ({then.get('python_build', 'unknown')})"
 
@@ -281,8 +312,9 @@ def _blur(sessions: Sequence[Session], weights: Weights) -> float:
 
 EVERYWHERE = ("implementation", "python", "threads")
 """Facts that decide what Python's allocators are asked for."""
-HERE = ("architecture", "cpu", "cores", "numpy", "blas")
-"""Facts that also decide what is resident: libraries take buffers for the cores they find."""
+HERE = (*MACHINE, "numpy", "blas")
+"""Facts that also decide what is resident: libraries take buffers for the cores, caches and
+features they find."""
 TRACED = frozenset({Rule.TRACED, Rule.GROWTH})
 
 

@@ -34,7 +34,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.gate.partners import THRESHOLD_STORED, Alone, Kernels, Partner
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
-from pytest_rlperf.machine.fingerprint import comparable
+from pytest_rlperf.machine.fingerprint import comparable, machine_facts, read_machine
 from pytest_rlperf.metrics.times import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
@@ -57,11 +57,14 @@ def facts_of(fingerprint: Fingerprint, threads: int) -> Facts:
 
 
 def levels_of(
-    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
+    stored: Mapping[str, Stored],
+    benchmarks: Iterable[Benchmark],
+    fingerprint: Fingerprint,
+    judge_foreign: bool = False,
 ) -> dict[str, Level | Ended]:
     """Return what each test, and each start it asks for, is held against, if it is stored."""
     return {
-        key: level_of(baseline, b.source_hash, facts_of(fingerprint, b.spec.threads))
+        key: level_of(baseline, b.source_hash, facts_of(fingerprint, b.spec.threads), judge_foreign)
         for b in benchmarks
         if b.timed and b.nodeid in stored
         for key, baseline in _with_starts(stored[b.nodeid], b.spec)
@@ -224,6 +227,12 @@ def _to_accept(test: TestResult, run: RunResult) -> tuple[Accepted, ...]:
 # -- the run -------------------------------------------------------------------------------------
 
 
+def has_own_baseline(settings: Settings) -> bool:
+    """Return whether this machine has a stored baseline of the name to compare with."""
+    name = settings.baseline or DEFAULT_NAME
+    return Baselines(settings.baselines, name, machine_facts(read_machine())).has_own
+
+
 class BaselineRun:
     """What one run takes from the stored baselines, and what it leaves there."""
 
@@ -233,7 +242,7 @@ class BaselineRun:
         self._name = settings.save or settings.baseline or DEFAULT_NAME
         self._baselines: Baselines | None = None
         self._stored: dict[str, Stored] = {}
-        self._comparable = self._known = 0
+        self._levels: dict[str, Level | Ended] = {}
         self.vanished: tuple[Vanished, ...] = ()
         self.memory_levels: dict[str, MemoryLevel | Ended] = {}
 
@@ -253,8 +262,16 @@ class BaselineRun:
 
     @property
     def label(self) -> str | None:
-        """The name of the baseline that was compared with, or None."""
-        return f"baseline {self._name!r}" if self._comparable else None
+        """The name of the baseline that was compared with, or shown beside; None: neither."""
+        levels = (*self._levels.values(), *self.memory_levels.values())
+        fits = any(isinstance(level, Level | MemoryLevel) for level in levels)
+        return f"baseline {self._name!r}" if fits else None
+
+    @property
+    def foreign(self) -> bool:
+        """Whether all times that these tests are held against were saved on another machine."""
+        levels = [level for level in self._levels.values() if isinstance(level, Level)]
+        return bool(levels) and all(level.foreign for level in levels)
 
     @property
     def header(self) -> str:
@@ -267,17 +284,24 @@ class BaselineRun:
     def nothing_compared(self) -> str:
         if self._settings.save is not None:
             return "nothing was compared, since nothing was stored yet that fits these tests."
+        sizes = any(isinstance(level, MemoryLevel) for level in self.memory_levels.values())
+        what = "NO TIME" if sizes else "NOTHING"
         return (
-            f"NOTHING WAS COMPARED: {self._why_nothing}; save one with pytest --rlperf "
+            f"{what} WAS COMPARED: {self._why_nothing}; save one with pytest --rlperf "
             "--rlperf-save, or compare with a revision: pytest --rlperf --rlperf-against=REF."
         )
 
     @property
     def _why_nothing(self) -> str:
-        if self._stored and not self._known:
+        if self._stored and not self._levels and not self.memory_levels:
             return (
                 f"the stored baseline {self._name!r} has none of these tests, but others such as "
                 f"{min(self._stored)}"
+            )
+        if self.foreign:
+            return (
+                f"the stored baseline {self._name!r} is of another machine, so changes are shown, "
+                "not judged"
             )
         return f"there is no stored baseline {self._name!r} that fits"
 
@@ -293,15 +317,11 @@ class BaselineRun:
         if scope.whole:
             known = {n: test for n, test in self._stored.items() if scope.holds(n)}
             self.vanished = tuple(vanished(known, benchmarks))
-        levels = levels_of(self._stored, benchmarks, fingerprint)
-        sizes = self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
-        self._known = len(levels.keys() | sizes.keys())
-        self._comparable = sum(
-            isinstance(level, Level | MemoryLevel) for level in (*levels.values(), *sizes.values())
-        )
-        if s.save is None and not levels:
+        self._levels = levels_of(self._stored, benchmarks, fingerprint, s.judge_foreign)
+        self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
+        if s.save is None and not self._levels:
             return Alone(s.threshold)
-        return Kernels(levels, s.save is not None, s.threshold)
+        return Kernels(self._levels, s.save is not None, s.threshold)
 
     def keep(self, run: RunResult, collected: bool) -> tuple[str, ...]:
         """Save what was measured if it may be, and return what to say about it. `collected` tells

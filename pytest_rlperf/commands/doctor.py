@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.machine.fingerprint import cpu_model
+from pytest_rlperf.machine.cpu import cpu_name
 from pytest_rlperf.machine.host import (
     STEAL_HURTS,
     available_cores,
@@ -64,7 +64,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(arguments: Namespace) -> int:
     facts = read_facts()
-    print(render_findings(cpu_model(), judge_host(facts)))
+    print(render_findings(cpu_name(), judge_host(facts)))
     print(mpi_text(facts.cores))
     return 0
 

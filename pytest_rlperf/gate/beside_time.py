@@ -152,13 +152,13 @@ class Start:
 
     def judge(self, partner: Partner, gates: int, exhausted: bool) -> bool:
         """Decide by the blocks so far; return whether more are wanted."""
-        comparison = partner.comparison(self._key)
-        if comparison is None or self._trouble(partner) is not None:
+        comparison, trouble = partner.comparison(self._key), self._trouble(partner)
+        if comparison is None or (trouble is not None and not trouble.shown):
             return False
         ratios = [comparison.block_ratios(block) for block in self._blocks]
         gate = self._gate(partner, gates, ratios)
         self.decision = decide(comparison.ratios(ratios), gate, exhausted)
-        return self.decision.outcome is None
+        return trouble is None and self.decision.outcome is None
 
     def metric(self, partner: Partner, interrupted: bool) -> Metric:
         comparison = partner.comparison(self._key)
@@ -166,7 +166,8 @@ class Start:
         return start_metric(
             self.name,
             self._blocks,
-            self._trouble(partner) or self.decision,
+            self.decision,
+            self._trouble(partner),
             self._gate(partner, 1).threshold,
             labels=() if label is None else (label,),
             interrupted=interrupted,

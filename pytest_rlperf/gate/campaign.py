@@ -206,8 +206,9 @@ class Campaign:
     def _judge(self, track: Track, exhausted: bool) -> None:
         if comparison := self._comparison(track):
             track.ratios = comparison.ratios(track.block_ratios)
-            track.decision = decide(track.ratios, self._gate(track), exhausted)
-        elif track.other_work is None:
+            decision = decide(track.ratios, self._gate(track), exhausted)
+            track.decision = decision if comparison.judged else replace(decision, outcome=None)
+        if track.other_work is None:
             nodeid, number = track.benchmark.nodeid, len(track.blocks)
             track.ended = self._partner.enough(nodeid, number, exhausted)
 

@@ -35,6 +35,11 @@ class Comparison(Protocol):
         """Return what a reader has to know about the comparison; None: nothing."""
         ...
 
+    @property
+    def judged(self) -> bool:
+        """Return whether the change is judged, and not shown only."""
+        ...
+
     def block_ratios(self, block: Block) -> BlockRatios:
         """Return head's time over each partner's in one block."""
         ...
@@ -81,7 +86,7 @@ class Partner(Protocol):
         ...
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
-        """Return why a test that cannot be judged is done, if it is; exhausted: it must be."""
+        """Return why a test that is not judged is done, if it is; exhausted: it must be."""
         ...
 
 
@@ -124,6 +129,7 @@ class WithBase:
     """A test held against the same test of the base revision, in the same slices."""
 
     label: str | None = None
+    judged: bool = True
 
     def block_ratios(self, block: Block) -> BlockRatios:
         return {BASE: log_ratios(block)}
@@ -175,6 +181,10 @@ class WithLevel:
     def label(self) -> str | None:
         return self.level.label
 
+    @property
+    def judged(self) -> bool:
+        return self.level.foreign is None
+
     def block_ratios(self, block: Block) -> BlockRatios:
         return kernel_ratios(block)
 
@@ -224,7 +234,9 @@ class Kernels:
         if not exhausted and blocks < max(SOLO_BLOCKS, self.least_blocks):
             return None
         level = self.levels.get(nodeid)
-        return level if isinstance(level, Ended) else Ended.alone(blocks)
+        if isinstance(level, Level):
+            return level.foreign
+        return Ended.alone(blocks) if level is None else level
 
 
 def _threshold(spec: Spec, given: float | None, default: float) -> float:

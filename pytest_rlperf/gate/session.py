@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.baselines.run import BaselineRun
-from pytest_rlperf.errors import ExitCode
+from pytest_rlperf.baselines.run import BaselineRun, has_own_baseline
+from pytest_rlperf.errors import ExitCode, RlperfError
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
@@ -39,6 +39,8 @@ from pytest_rlperf.workers.pair import Stage
 
 MEMORY_SHARE = 0.3
 """Of the budget, kept for memory where tests ask for that and for time."""
+NO_OWN = "no stored baseline of this machine"
+SAVE_ONE = "pytest --rlperf --rlperf-save saves one here."
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
 
 
@@ -49,10 +51,23 @@ class GateSession(MeasuringSession):
         super().__init__(config, settings)
         self._revisions = Revisions(
             head=_resolved(config.rootpath, settings.head),
-            base=_resolved(config.rootpath, settings.against),
+            base=_resolved(config.rootpath, settings.against) or self._second_choice(),
         )
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
         self._untouched = False  # whether there are tests, and the change reaches none of them
+
+    def _second_choice(self) -> Revision | None:
+        """Return the revision of `--rlperf-else-against`, where this machine has no baseline."""
+        ref = self._settings.else_against
+        if ref is None or has_own_baseline(self._settings):
+            return None
+        try:
+            revision = resolve(self._config.rootpath, ref)
+        except RlperfError as error:
+            self._notices += (f"{NO_OWN}, nor can {ref} be compared with instead: {error}",)
+            return None
+        self._notices += (f"{NO_OWN}: compared with {revision.label} instead; {SAVE_ONE}",)
+        return revision
 
     @property
     def _revision(self) -> Revision | None:
@@ -193,6 +208,8 @@ class GateSession(MeasuringSession):
         else:
             allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
             partner = f"against {self._against}, allowed {format_percent(allowed)}"
+            if s.against is None:
+                partner = f"{NO_OWN}: {partner}"
         return f"rlperf: {render_header(partner, s.budget_s, available_cores())}"
 
     def pytest_terminal_summary(
@@ -222,7 +239,7 @@ class GateSession(MeasuringSession):
     def _advice(self, run: RunResult) -> Iterator[str]:
         if run.interrupted:
             yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
-        if self._store is not None and run.against is None:
+        if self._store is not None and (run.against is None or self._store.foreign):
             yield f"rlperf: {self._store.nothing_compared}"
         elif not _compared(run):
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."

@@ -15,7 +15,7 @@ from typing import Any
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import NUMBER, Shape, append_lines, misfits, parse_json, split_lines
 from pytest_rlperf.history.records import PastMetric, PastTest
-from pytest_rlperf.machine.fingerprint import machine_key
+from pytest_rlperf.machine.fingerprint import machine_facts, machine_key
 from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import THROUGHPUT, Outcome
 from pytest_rlperf.report.result_file import ANEW, ResultContent
@@ -218,8 +218,8 @@ def _drift(drift: ResultContent | None) -> float | None:
 
 
 def _machine(fingerprint: ResultContent) -> str:
-    known = {name: fingerprint.get(name, "unknown") for name in ("cpu", "cores", "architecture")}
-    return machine_key(known)
+    unknown = dict.fromkeys(("cpu", "cores", "architecture"), "unknown")
+    return machine_key({**unknown, **machine_facts(fingerprint)})
 
 
 # -- the file -----------------------------------------------------------------------------------

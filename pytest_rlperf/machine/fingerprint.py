@@ -1,30 +1,33 @@
 """Facts about the machine and the libraries that belong beside every measurement.
 
-Some of them decide whether a stored time may be compared with, and three name the machine's folder.
+Some of them decide whether a stored time may be compared with, and those of `MACHINE` name its
+folder.
 """
 
+import hashlib
 import importlib.metadata
 import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from pathlib import Path
+from typing import Any
 
+from pytest_rlperf.machine.cpu import cpu_name, read_cpu
 from pytest_rlperf.machine.host import can_fix_addresses
 from pytest_rlperf.model.result import Facts, Fingerprint
 
 LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
-CPUINFO = Path("/proc/cpuinfo")
+CPU = ("vendor", "family", "model", "stepping", "caches", "simd", "threads_per_core")
+MACHINE = ("cpu", *CPU, "cores", "architecture")
+"""Facts that must all be equal for two machines to be one."""
 
 
 def read_fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> Fingerprint:
     """Read the facts of this machine; `cores` are those that are measured on, `threads` by test."""
     return {
-        "cpu": cpu_model(),
-        "cores": os.cpu_count() or 1,
+        **read_machine(),
         "pinned_to": list(cores),
-        "architecture": platform.machine(),
         "system": f"{platform.system()} {platform.release()}",
         "python": platform.python_version(),
         "python_build": f"{platform.python_version()}, {platform.python_compiler()}",
@@ -35,13 +38,26 @@ def read_fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> Finger
     }
 
 
+def read_machine() -> Fingerprint:
+    """Read the facts that tell this machine from others."""
+    return {
+        "cpu": cpu_name(),
+        **read_cpu(),
+        "cores": os.cpu_count() or 1,
+        "architecture": platform.machine(),
+    }
+
+
+def machine_facts(fingerprint: Mapping[str, Any]) -> Facts:
+    """Pick the facts of the machine that are known."""
+    return {name: fingerprint[name] for name in MACHINE if name in fingerprint}
+
+
 def comparable(fingerprint: Fingerprint, threads: int) -> Facts:
     """Pick the facts that decide whether a stored time may be compared with."""
     libraries = fingerprint["libraries"]
     return {
-        "cpu": fingerprint["cpu"],
-        "cores": fingerprint["cores"],
-        "architecture": fingerprint["architecture"],
+        **machine_facts(fingerprint),
         "implementation": fingerprint["implementation"],
         "python": ".".join(fingerprint["python"].split(".")[:2]),
         "python_build": fingerprint["python_build"],
@@ -63,16 +79,6 @@ def blas_version() -> str | None:
         return None
 
 
-def cpu_model() -> str:
-    try:
-        for line in CPUINFO.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    except OSError:
-        pass
-    return platform.processor() or platform.machine()
-
-
 def library_versions() -> dict[str, str]:
     versions = {}
     for name in LIBRARIES:
@@ -82,6 +88,12 @@ def library_versions() -> dict[str, str]:
 
 
 def machine_key(facts: Facts) -> str:
-    """Name the folder of a machine: CPU model, cores and architecture as a slug."""
-    words = f"{facts['cpu']} {facts['cores']} cores {facts['architecture']}"
-    return re.sub(r"[^a-z0-9]+", "-", words.lower()).strip("-")
+    """Name the folder of a machine: what people know it by, and six digits for all of its facts,
+    since a hypervisor calls several CPUs by one name. Older files have no such facts.
+    """
+    kind = [f"{n[0]}{facts[n]}" for n in ("family", "model", "stepping") if n in facts]
+    words = [str(facts["cpu"]), *kind, f"{facts['cores']} cores {facts['architecture']}"]
+    if any(name in facts for name in CPU):
+        every = "\n".join(f"{name} {facts.get(name)}" for name in MACHINE)
+        words.append(hashlib.sha256(every.encode()).hexdigest()[:6])
+    return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower()).strip("-")

@@ -124,7 +124,8 @@ def start_gate(gate: Gate, spec: Spec) -> Gate:
 def start_metric(
     name: str,
     blocks: Sequence[Block],
-    judged: Decision | Ended | None,
+    decision: Decision | None,
+    ended: Ended | None,
     threshold: float,
     *,
     labels: Iterable[str],
@@ -132,8 +133,8 @@ def start_metric(
 ) -> Metric:
     """Return a start with its verdict; `blocks` are those that `start_block` makes."""
     verdict = verdict_of(
-        judged if isinstance(judged, Decision) else None,
-        judged if isinstance(judged, Ended) else None,
+        decision,
+        ended,
         threshold,
         failed=False,
         skipped=False,

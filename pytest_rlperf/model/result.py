@@ -34,9 +34,18 @@ Facts = Mapping[str, str | int | None]
 
 
 class Fingerprint(TypedDict, total=False):
-    """Facts about machine, Python and libraries as a result holds them; older files have fewer."""
+    """Facts about machine, Python and libraries as a result holds them; older files have fewer, and
+    so have systems that do not say.
+    """
 
-    cpu: str
+    cpu: str  # its name for people
+    vendor: str
+    family: str
+    model: str
+    stepping: str
+    caches: str  # "L1d 48K, L1i 32K, L2 1024K"
+    simd: str  # features that libraries choose their code by, in alphabetical order
+    threads_per_core: int
     cores: int
     pinned_to: list[int]
     architecture: str

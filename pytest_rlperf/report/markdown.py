@@ -23,15 +23,18 @@ from pytest_rlperf.report.text import (
     WORDS,
     Rows,
     StyledLine,
+    by_remark,
     code,
     encodable,
     fact_rows,
     fenced,
     filled,
     html_code,
+    name_some,
     plain,
     render_head,
     render_summary,
+    render_tests,
     render_verdict,
     time_title,
     worst_first,
@@ -178,13 +181,21 @@ def _vanished(run: RunResult) -> Iterator[str]:
 
 
 def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
+    for remark, nodeids in by_remark(_remarked(run, tests)).items():
+        names = name_some([code(nodeid) for nodeid in nodeids])
+        if len(nodeids) == 1:
+            yield f"{names}: {plain(remark)}"
+        else:
+            yield f"{render_tests(len(nodeids))}: {plain(remark)} ({names})"
+
+
+def _remarked(run: RunResult, tests: Sequence[TestResult]) -> Iterator[tuple[str, str]]:
     for test in tests:
         if run.against is None and test.headline.outcome is Outcome.NO_BASELINE:
             continue  # the same for all tests, and said above
         if test.skipped is not None:
-            yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"
-        for remark in remarks(test):
-            yield f"{code(test.nodeid)}: {plain(remark)}"
+            yield test.nodeid, f"skipped: {test.skipped}"
+        yield from ((test.nodeid, remark) for remark in remarks(test))
 
 
 def _facts(fingerprint: Fingerprint) -> str:

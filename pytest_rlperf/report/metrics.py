@@ -22,6 +22,7 @@ from pytest_rlperf.report.text import (
     Rows,
     StyledLine,
     render_interval,
+    render_remarks,
     render_word,
     table_lines,
 )
@@ -103,13 +104,9 @@ SECTIONS = (MEMORY, SIZES_AND_STARTS)
 def render_metric_table(run: RunResult, section: MetricSection) -> list[StyledLine]:
     """Return a line a metric, worst first, then the reasons that numbers do not show."""
     shown = _shown(run.tests, section)
-    remarks = (
-        StyledLine(f"{test.nodeid}: {remark}")
-        for test in run.tests
-        for remark in metric_remarks(test, section)
-    )
+    remarked = ((test.nodeid, r) for test in run.tests for r in metric_remarks(test, section))
     lines = table_lines(metric_rows(run.tests, section), (metric.outcome for metric, _ in shown))
-    return [*lines, *remarks]
+    return [*lines, *map(StyledLine, render_remarks(remarked))]
 
 
 def metric_rows(tests: Iterable[TestResult], section: MetricSection) -> Rows:

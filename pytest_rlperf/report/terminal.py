@@ -24,7 +24,9 @@ from pytest_rlperf.report.text import (
     WORDS,
     Rows,
     StyledLine,
+    name_some,
     render_interval,
+    render_remarks,
     render_tests,
     render_word,
     table_lines,
@@ -58,7 +60,7 @@ def render_table(run: RunResult) -> list[StyledLine]:
     outcomes = (test.headline.outcome for test in tests)
     table = table_lines(time_rows(tests, run.against), outcomes)
     known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
-    remarked = [f"{test.nodeid}: {remark}" for test in known for remark in remarks(test)]
+    remarked = render_remarks((test.nodeid, each) for test in known for each in remarks(test))
     lines = [*remarked, *render_same_code(run), *map(render_vanished, run.vanished)]
     return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
@@ -83,7 +85,7 @@ def render_same_code(run: RunResult) -> Iterator[str]:
     if not number or run.code_changes is None:
         return
     files = run.code_changes.files
-    changed = ", ".join(files[:3]) + (f" and {len(files) - 3} more" if len(files) > 3 else "")
+    changed = name_some(files)
     why = f"nothing of what changed in {changed}" if files else "the same code: nothing changed"
     verb = "runs" if number == 1 else "run"
     yield f"{render_tests(number)} {verb} {why}; to measure all: --rlperf-same-code=measure"

@@ -10,6 +10,7 @@ from itertools import chain
 
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import (
+    COMPARED,
     UNSURE,
     WORST_FIRST,
     Interval,
@@ -97,6 +98,36 @@ def table_lines(
         StyledLine(text, style)
         for text, style in zip(aligned(rows), chain([Style.PLAIN], styles), strict=False)
     ]
+
+
+# -- remarks on tests ---------------------------------------------------------------------------
+
+NAMED = 3
+"""The number of tests that a common remark names; more are counted."""
+
+
+def by_remark(remarked: Iterable[tuple[str, str]]) -> dict[str, list[str]]:
+    """Return the tests that each remark is made on, of pairs of a node id and a remark."""
+    nodeids: dict[str, list[str]] = {}
+    for nodeid, remark in remarked:
+        nodeids.setdefault(remark, []).append(nodeid)
+    return nodeids
+
+
+def render_remarks(remarked: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a line a remark, and where it is made on several tests another that names some."""
+    for remark, nodeids in by_remark(remarked).items():
+        if len(nodeids) == 1:
+            yield f"{nodeids[0]}: {remark}"
+            continue
+        yield f"{render_tests(len(nodeids))}: {remark}"
+        yield f"  {name_some(nodeids)}"
+
+
+def name_some(nodeids: Sequence[str]) -> str:
+    """Return "a, b, c and 80 more"."""
+    more = len(nodeids) - NAMED
+    return ", ".join(nodeids[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 # -- facts about machine and libraries ----------------------------------------------------------
@@ -198,7 +229,8 @@ def render_verdict(run: RunResult) -> str:
     outcomes = [test.outcome for test in run.tests]
     slower, broken = outcomes.count(Outcome.REGRESSED), outcomes.count(Outcome.FAILED)
     unsure = sum(outcome in UNSURE for outcome in outcomes)
-    if not any(verdict.interval for test in run.tests for verdict in test.verdicts):
+    verdicts = [verdict for test in run.tests for verdict in test.verdicts]
+    if not any(v.interval and v.outcome in COMPARED for v in verdicts):
         return "nothing was compared."
     word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
     text = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"

@@ -30,6 +30,7 @@ class Ended:
 
     outcome: Outcome
     reason: str
+    shown: bool = False  # the change was measured all the same, and is told without a judgement
 
     @classmethod
     def base_did_not_run(cls, state: str, text: str) -> Self:
@@ -78,6 +79,8 @@ def verdict_of(
     """Return the one verdict on a benchmark's time."""
     if failed or skipped:
         return Verdict(Outcome.FAILED if failed else Outcome.SKIPPED, "there is nothing to judge")
+    if ended is not None and ended.shown and decision is not None:
+        return Verdict(ended.outcome, ended.reason, interval=decision.interval)
     if ended is not None:
         return Verdict(ended.outcome, ended.reason, threshold)
     if decision is None or decision.outcome is None:

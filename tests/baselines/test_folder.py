@@ -71,10 +71,20 @@ def test_this_machine_comes_before_a_newer_one(tmp_path: Path):
     assert load(tmp_path) == {NODE: own}
 
 
-def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path):
+@pytest.mark.parametrize("other", [{"cpu": "Other CPU"}, {"family": "25"}])
+def test_the_same_cpu_model_comes_before_a_newer_other_one(tmp_path: Path, other: dict[str, str]):
     alike = save(tmp_path, created="2030", cores=64)
-    save(tmp_path, created="2031", cpu="Other CPU")
+    save(tmp_path, created="2031", **other)
     assert load(tmp_path) == {NODE: alike}
+
+
+def test_only_a_baseline_of_this_machine_is_its_own(tmp_path: Path):
+    mine = Baselines(tmp_path, "main", FACTS)
+    save(tmp_path, stepping="1")
+    save(tmp_path, name="nightly")
+    assert not mine.has_own
+    save(tmp_path)
+    assert mine.has_own
 
 
 @pytest.mark.parametrize("newest", ["Alpha", "Omega"])

@@ -205,8 +205,8 @@ def test_blocks_that_do_not_differ_have_no_spread_and_still_a_unit():
 # -- from a stored baseline to its level --------------------------------------------------------
 
 
-def level(stored: Stored, **facts: str | int | None) -> Level:
-    found = level_of(stored, stored.source_hash, {**FACTS, **facts})
+def level(stored: Stored, judge_foreign: bool = False, **facts: str | int | None) -> Level:
+    found = level_of(stored, stored.source_hash, {**FACTS, **facts}, judge_foreign)
     assert isinstance(found, Level)
     return found
 
@@ -393,7 +393,10 @@ def test_a_level_knows_the_commit_that_its_code_can_be_had_from(dirty: bool, com
     [
         pytest.param({}, 0.0, None, id="same machine and libraries"),
         pytest.param(
-            {"cpu": "Other CPU"}, ELSEWHERE, "saved on another CPU (Some CPU)", id="another CPU"
+            {"cpu": "Other CPU"},
+            ELSEWHERE,
+            "saved on another machine (cpu was Some CPU, is Other CPU)",
+            id="another CPU",
         ),
         pytest.param(
             {"python_build": "3.11.2, GCC 12.2.0"},
@@ -418,8 +421,62 @@ def test_a_level_knows_the_commit_that_its_code_can_be_had_from(dirty: bool, com
 def test_what_differs_is_a_label_and_another_machine_or_build_widens_the_threshold(
     facts: dict[str, Any], floor: float, label: str | None
 ):
-    found = level(a_stored(), **facts)
-    assert (found.floor, found.label) == (floor, label)
+    found = level(a_stored(), judge_foreign=True, **facts)
+    assert (found.floor, found.label, found.foreign) == (floor, label, None)
+
+
+# -- other machines -----------------------------------------------------------------------------
+
+EPYC = {
+    **FACTS,
+    "cpu": "AMD EPYC",
+    "vendor": "AuthenticAMD",
+    "family": "25",
+    "model": "1",
+    "stepping": "1",
+    "caches": "L1d 32K, L2 512K, L3 32768K",
+    "simd": "avx avx2 fma sse4a_only",
+    "threads_per_core": 2,
+}
+
+
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"cores": 64}, "cores was 2, is 64"),
+        ({"family": "26", "model": "2"}, "family was 25, is 26; model was 1, is 2"),
+        (
+            {"caches": "L1d 48K, L2 1024K, L3 32768K"},
+            "caches that differ: L1d 32K, L2 512K then, L1d 48K, L2 1024K now",
+        ),
+        (
+            {"simd": "avx avx2 avx512f fma sse4a_only"},
+            "SIMD features that differ: none then, avx512f now",
+        ),
+        ({"simd": None}, "SIMD features was avx avx2 fma sse4a_only, is None"),
+        ({"threads_per_core": 1}, "threads a core was 2, is 1"),
+    ],
+)
+def test_a_baseline_of_another_machine_is_shown_with_each_fact_that_differs(
+    now: dict[str, Any], said: str
+):
+    found = level(a_stored(sessions=(a_session(facts=EPYC),)), **{**EPYC, **now})
+    reason = f"saved on another machine: {said}; the change is shown, not judged"
+    assert found.foreign == Ended(Outcome.INCOMPARABLE, reason, shown=True)
+
+
+def test_a_baseline_of_this_machine_is_judged():
+    assert level(a_stored(sessions=(a_session(facts=EPYC),)), **EPYC).foreign is None
+
+
+def test_a_bare_name_is_not_enough_to_be_this_machine():
+    bare = {**FACTS, "cpu": "AMD EPYC"}
+    found = level(a_stored(sessions=(a_session(facts=bare),)), **EPYC)
+    assert found.foreign is not None
+    assert found.foreign.reason == (
+        "saved on another machine: vendor, family, model, stepping, caches, SIMD features, "
+        "threads a core not recorded then; the change is shown, not judged"
+    )
 
 
 # -- which stored sizes may be compared with ----------------------------------------------------
@@ -436,13 +493,20 @@ def test_under_the_same_facts_all_sizes_may_be():
     assert level == MemoryLevel(VALUES, repeats=30)
 
 
-def test_on_another_cpu_only_what_was_traced_may_be():
-    level = memory_level(STORED, "abc", {**FACTS, "cpu": "Another"})
+@pytest.mark.parametrize(
+    ("now", "said"),
+    [
+        ({"cpu": "Another"}, "cpu was Some CPU, is Another"),
+        ({"family": "26", "simd": "avx"}, "family, SIMD features not recorded then"),
+    ],
+)
+def test_on_another_machine_only_what_was_traced_may_be(now: dict[str, Any], said: str):
+    level = memory_level(STORED, "abc", {**FACTS, **now})
     assert isinstance(level, MemoryLevel)
     assert level.ended_for(BY_NAME["traced_peak"]) is None
     ended = level.ended_for(BY_NAME["peak_rss"])
     assert ended is not None
-    assert "cpu was Some CPU, is Another" in ended.reason
+    assert said in ended.reason
 
 
 def test_under_another_python_nothing_may_be():

@@ -1,19 +1,23 @@
 """From a run to the baselines it leaves: sessions, the kernels of each test, vanished tests."""
 
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_rlperf.baselines.file import Accepted, Stored
+from pytest_rlperf.baselines.file import Accepted, Stored, StoredMemory
+from pytest_rlperf.baselines.folder import save_into
 from pytest_rlperf.baselines.levels import Level
-from pytest_rlperf.baselines.run import facts_of, levels_of, to_store, vanished
+from pytest_rlperf.baselines.run import BaselineRun, facts_of, levels_of, to_store, vanished
+from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Failure, Fingerprint, RunResult, TestResult, Vanished
 from pytest_rlperf.model.spec import Spec
-from tests.factories import a_stored, a_test, run_result, side, verdict
+from tests.factories import FACTS, a_session, a_stored, a_test, run_result, side, verdict
 
 NODE = "test_a.py::test_a"
 FINGERPRINT: Fingerprint = {
@@ -53,6 +57,30 @@ def a_run(*tests: TestResult, **fields: Any) -> RunResult:
 def saved(run: RunResult, old: Stored | None = None) -> Stored:
     (stored,) = to_store(run, {} if old is None else {NODE: old})
     return stored
+
+
+# -- what is held against -----------------------------------------------------------------------
+
+SIZES = StoredMemory("2030", "a" * 40, False, FACTS, 30, {"traced_peak": (4e6,) * 3})
+
+
+@pytest.mark.parametrize(("memory", "said"), [(None, "NOTHING"), (SIZES, "NO TIME")])
+def test_where_all_times_are_of_another_machine_only_sizes_may_be_compared(
+    tmp_path: Path, memory: StoredMemory | None, said: str
+):
+    session = a_session(facts={**FACTS, "cpu": "Other CPU"})
+    stored = a_stored(NODE, sessions=(session,), memory=memory)
+    save_into(tmp_path / "other" / "main", [stored])
+    settings: Any = SimpleNamespace(
+        save=None, baseline=None, baselines=tmp_path, judge_foreign=False, threshold=None
+    )
+    run = BaselineRun(settings, tmp_path)
+    run.partner([Benchmark(NODE, Spec(), "abc", "", memory=True)], FINGERPRINT, Scope(False, ()))
+    assert run.foreign
+    assert run.label == "baseline 'main'"
+    assert run.nothing_compared.startswith(
+        f"{said} WAS COMPARED: the stored baseline 'main' is of another machine"
+    )
 
 
 # -- what is stored -----------------------------------------------------------------------------

@@ -4,6 +4,8 @@ revision and against stored baselines; and how its tests share its time.
 
 from typing import Any
 
+import pytest
+
 from pytest_rlperf.baselines.levels import Level, kernel_ratios
 from pytest_rlperf.gate.campaign import FAIR_SHARE, SCOUT_SHARE
 from pytest_rlperf.gate.partners import SAVE_BLOCKS, SOLO_BLOCKS, Alone, Kernels
@@ -134,10 +136,32 @@ def test_what_cannot_be_compared_says_why_even_when_time_runs_out():
     assert over.reason("same") == "the benchmark itself changed"
 
 
+@pytest.mark.parametrize(("saving", "blocks"), [(False, SOLO_BLOCKS), (True, SAVE_BLOCKS)])
+def test_a_change_from_another_machine_is_shown_and_not_judged(saving: bool, blocks: int):
+    foreign = Ended(Outcome.INCOMPARABLE, "saved on another machine", shown=True)
+    known = Kernels({"slow": level(foreign=foreign)}, saving)
+    over = run({"slow": Fake(lambda rng: 50.0)}, partner=known)
+    found = over.results["slow"]
+    assert over.blocks.blocks_of("slow") == blocks
+    assert (over.outcome("slow"), over.reason("slow")) == (foreign.outcome, foreign.reason)
+    assert found.headline.interval is not None
+    assert found.headline.interval.low > 1
+    assert (found.headline.severity, found.headline.threshold, found.explanation) == (None,) * 3
+    assert found.time is not None
+    assert len(found.time.block_changes) == blocks
+
+
+def test_another_machine_is_named_even_where_no_time_is_left():
+    foreign = Ended(Outcome.INCOMPARABLE, "saved on another machine", shown=True)
+    known = Kernels({"slow": level(foreign=foreign)})
+    over = run({"slow": Fake(seconds=1.0)}, partner=known, budget_s=1)
+    assert over.reason("slow") == "saved on another machine"
+
+
 def test_the_label_of_a_comparison_stands_beside_its_verdict():
-    known = Kernels({"same": level(label="saved on another CPU (Some CPU)")})
+    known = Kernels({"same": level(label="saved with another build of Python (3.11.2)")})
     result = run({"same": Fake()}, partner=known).results["same"]
-    assert result.headline.label == "saved on another CPU (Some CPU)"
+    assert result.headline.label == "saved with another build of Python (3.11.2)"
 
 
 # -- who gets a block ---------------------------------------------------------------------------

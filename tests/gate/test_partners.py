@@ -38,7 +38,7 @@ LEVEL = Level(
     weights={"stride": 0.5, "clock": 0.5},
     sessions=(a_session(blocks=({"stride": AT, "clock": AT},) * 6),),
     work={"updates": 3.0},
-    label="saved on another CPU (Some CPU)",
+    label="saved with another build of Python (3.11.2)",
 )
 CHANGED = Ended(Outcome.INCOMPARABLE, "the benchmark itself changed")
 KERNELS = Kernels({NODE: LEVEL, OTHER: CHANGED})
@@ -160,6 +160,16 @@ def test_what_is_not_judged_is_measured_enough_to_be_shown_or_saved(partner: Ker
     alone = partner.enough(UNKNOWN, blocks, exhausted=False)
     assert alone is not None
     assert alone.outcome is Outcome.NO_BASELINE
+
+
+@pytest.mark.parametrize(("saving", "blocks"), [(False, SOLO_BLOCKS), (True, SAVE_BLOCKS)])
+def test_a_level_of_another_machine_is_shown_after_a_few_blocks(saving: bool, blocks: int):
+    foreign = Ended(Outcome.INCOMPARABLE, "saved on another machine", shown=True)
+    partner = Kernels({NODE: replace(LEVEL, foreign=foreign)}, saving)
+    assert partner.enough(NODE, blocks - 1, exhausted=False) is None
+    assert partner.enough(NODE, blocks, exhausted=False) == foreign
+    assert partner.enough(NODE, 0, exhausted=True) == foreign
+    assert KERNELS.enough(NODE, 0, exhausted=True) is None
 
 
 @pytest.mark.parametrize("partner", [KERNELS, SAVING])

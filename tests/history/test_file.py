@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,7 @@ import pytest
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.file import HistoryFile, entries_of, line_of, read_history
+from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.block import Drift, Reference, ReferenceTime, SideDrift
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.result import RunResult
@@ -109,6 +111,14 @@ def test_a_measured_test_is_kept_with_what_trends_need():
     assert (test.machine, test.python) == ("some-cpu-2-cores-x86-64", "3.11.7, GCC 12.2.0")
     assert (test.category, test.source_hash, test.mode) == ("agents", "abc", "against")
     assert (test.steal, test.drift, test.reference) == (0.03, None, None)
+
+
+def test_a_machine_is_kept_by_its_key_of_which_older_results_know_less():
+    newer: Any = {**FACTS, "family": "26", "simd": "avx"}
+    (test,) = entries(replace(RUN, fingerprint=newer))
+    assert test.machine == machine_key(newer) != machine_key({**newer, "simd": "avx avx2"})
+    (older,) = entries(replace(RUN, fingerprint={}))
+    assert older.machine == "unknown-unknown-cores-unknown"
 
 
 def test_time_is_kept_once_with_its_verdict_and_without_its_blocks():

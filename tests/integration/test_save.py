@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.machine.fingerprint import machine_facts, machine_key
+
 from .projects import Ended, Project, Workshop
 from .stored import baseline_file, library, new_project, save, stored
 
@@ -83,8 +85,7 @@ def test_the_first_save_passes_under_strict_too(first: Saved):
 
 def test_the_folder_is_named_after_the_machine(first: Saved, project: Project):
     key = baseline_file(project).parents[2].name
-    facts = first.ended.result["fingerprint"]
-    assert key.endswith(f"-{facts['cores']}-cores-{facts['architecture'].replace('_', '-')}")
+    assert key == machine_key(machine_facts(first.ended.result["fingerprint"]))
 
 
 def test_a_session_holds_ratios_to_the_kernels_with_the_facts_they_rest_on(first: Saved):

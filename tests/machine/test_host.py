@@ -1,19 +1,13 @@
-"""Facts beside a measurement, from a written-down /proc/stat, the addresses of programs, and the
-name of a machine.
-"""
+"""Facts beside a measurement, from a written-down /proc/stat, and the addresses of programs."""
 
 import os
-import re
 import sys
 import time
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from pytest_rlperf.machine import host
-from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.machine.host import (
     ASK,
     can_fix_addresses,
@@ -25,7 +19,6 @@ from pytest_rlperf.machine.host import (
     threads_delay_ns,
 )
 from pytest_rlperf.workers.process import Process
-from tests.factories import examples
 
 STAT = """\
 cpu  100 0 50 800 10 0 5 35 90 0
@@ -156,25 +149,3 @@ def test_where_the_system_refuses_processes_start_all_the_same(
     assert not can_fix_addresses()
     can_fix_addresses.cache_clear()
     assert where(tmp_path)
-
-
-# -- the folder name of a machine ---------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("cpu", "cores", "architecture", "key"),
-    [
-        ("AMD EPYC 7763", 2, "x86_64", "amd-epyc-7763-2-cores-x86-64"),
-        ("Intel(R) i7 CPU @ 1.80GHz", 8, "x86_64", "intel-r-i7-cpu-1-80ghz-8-cores-x86-64"),
-        ("arm", 4, "aarch64", "arm-4-cores-aarch64"),
-    ],
-)
-def test_it_is_cpu_model_cores_and_architecture(cpu: str, cores: int, architecture: str, key: str):
-    assert machine_key({"cpu": cpu, "cores": cores, "architecture": architecture}) == key
-
-
-@examples
-@given(st.text())
-def test_it_is_a_plain_name_whatever_the_cpu_is_called(cpu: str):
-    key = machine_key({"cpu": cpu, "cores": 2, "architecture": "x86_64"})
-    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", key)

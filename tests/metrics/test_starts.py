@@ -7,7 +7,7 @@ import pytest
 from pytest_rlperf.baselines.levels import kernel_ratios
 from pytest_rlperf.metrics.times import LEAST_ALLOWED, start_block, start_gate, start_metric
 from pytest_rlperf.model.block import Block, Reference
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import Outcome, Verdict
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.estimate import log_ratios
@@ -49,7 +49,7 @@ def test_it_is_allowed_a_little_more_unless_the_test_says_otherwise(
 def test_a_slower_start_is_a_regression_with_its_times():
     blocks = [start_block(a_block(30 + k / 100, 20), NAME) for k in range(20)]
     found = decide([log_ratios(block) for block in blocks], Gate(0.1))
-    metric = start_metric(NAME, blocks, found, 0.1, labels=(), interrupted=False)
+    metric = start_metric(NAME, blocks, found, None, 0.1, labels=(), interrupted=False)
     assert (metric.name, metric.unit) == (NAME, "ns")
     assert metric.verdict.outcome is Outcome.REGRESSED
     assert metric.value == pytest.approx(30 * MS, rel=0.01)
@@ -57,8 +57,17 @@ def test_a_slower_start_is_a_regression_with_its_times():
     assert len(metric.head) == len(metric.base) == 20
 
 
+def test_against_another_machine_its_change_is_shown():
+    blocks = [start_block(a_block(30 + k / 100, 20), NAME) for k in range(5)]
+    found = decide([log_ratios(block) for block in blocks], Gate(0.1))
+    foreign = Ended(Outcome.INCOMPARABLE, "saved on another machine", shown=True)
+    metric = start_metric(NAME, blocks, found, foreign, 0.1, labels=(), interrupted=False)
+    assert metric.verdict == Verdict(foreign.outcome, foreign.reason, interval=found.interval)
+    assert metric.base_value == pytest.approx(20 * MS, rel=0.01)
+
+
 def test_without_a_partner_its_time_is_shown():
     blocks = [start_block(a_block(30, None), NAME)] * 3
-    metric = start_metric(NAME, blocks, Ended.alone(3), 0.1, labels=(), interrupted=False)
+    metric = start_metric(NAME, blocks, None, Ended.alone(3), 0.1, labels=(), interrupted=False)
     assert metric.verdict.outcome is Outcome.NO_BASELINE
     assert (metric.value, metric.base, metric.base_value) == (30 * MS, (), None)

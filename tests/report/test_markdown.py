@@ -183,6 +183,16 @@ def test_a_drift_within_the_allowed_is_noted():
     assert "- `test_a.py::test_a`: unchanged: slower, within the allowed +5.0 %" in report
 
 
+def test_a_reason_that_tests_share_is_told_once():
+    foreign = verdict(Outcome.INCOMPARABLE, "saved on another machine", (0.5, 0.4, 0.6))
+    report = render_markdown(run_result(*(a_test(f"t.py::{n}", verdict=foreign) for n in range(5))))
+    assert (
+        "- 5 tests: incomparable: saved on another machine (`t.py::0`, `t.py::1`, `t.py::2` and 2 "
+        "more)" in report.splitlines()
+    )
+    assert ": **nothing was compared.**" in report
+
+
 def test_a_skipped_test_gives_its_reason():
     skipped = a_test(verdict=verdict(Outcome.SKIPPED, "skipped"), skipped="no GPU")
     assert "- `test_a.py::test_a`: skipped: no GPU" in render_markdown(run_result(skipped))

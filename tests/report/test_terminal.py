@@ -104,6 +104,22 @@ def test_a_judgement_on_the_sums_is_remarked_on():
     assert last == "test_a.py::test_a: unchanged: by the sums (by sums)"
 
 
+def test_a_change_that_is_not_judged_is_shown_and_its_reason_is_told_once():
+    foreign = verdict(
+        Outcome.INCOMPARABLE, "saved on another machine", (0.5, 0.4, 0.6), threshold=None
+    )
+    tests = [a_test(f"t.py::{n}", verdict=foreign, blocks=played(3, None)) for n in range(90)]
+    lines = table(run_result(*tests, SAME, against="baseline 'main'"))
+    assert " ".join(lines[1].split()) == (
+        "incomparable +50.0 % [+40.0, +60.0 %] 2 ms → 3 ms 2 t.py::0"
+    )
+    assert lines[-3:] == [
+        "",
+        "90 tests: incomparable: saved on another machine",
+        "  t.py::0, t.py::1, t.py::2 and 87 more",
+    ]
+
+
 @pytest.mark.parametrize(
     ("first_ns", "remark"),
     [

@@ -43,6 +43,17 @@ def test_a_regression_carries_its_numbers_and_severity():
     )
 
 
+def test_what_is_shown_has_its_interval_and_no_judgement():
+    interval = Interval(0.3, 0.2, 0.4)
+    decision = Decision(Outcome.REGRESSED, 5, interval, 0.06)
+    foreign = Ended(Outcome.INCOMPARABLE, "saved on another machine", shown=True)
+    assert said(decision, foreign) == Verdict(
+        Outcome.INCOMPARABLE, "saved on another machine", interval=interval
+    )
+    assert said(None, foreign).interval is None
+    assert said(decision, Ended(Outcome.INCOMPARABLE, "other work")).interval is None
+
+
 @pytest.mark.parametrize(
     ("outcome", "interval", "reason"),
     [

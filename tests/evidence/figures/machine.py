@@ -6,11 +6,11 @@ from datetime import UTC, datetime
 import numba
 import numpy as np
 
-from pytest_rlperf.machine.fingerprint import cpu_model
+from pytest_rlperf.machine.cpu import cpu_name
 
 
 def circumstances() -> str:
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {cpu_model()}, {platform.system()} {platform.release()}, "
+        f"{datetime.now(UTC):%Y-%m-%d}, {cpu_name()}, {platform.system()} {platform.release()}, "
         f"Python {platform.python_version()}, numpy {np.__version__}, numba {numba.__version__}"
     )

@@ -1,0 +1,69 @@
+"""The facts of a machine, and the name of its folder."""
+
+import re
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_rlperf.machine.fingerprint import (
+    CPU,
+    MACHINE,
+    comparable,
+    machine_key,
+    read_fingerprint,
+)
+from tests.factories import examples
+
+EPYC: dict[str, Any] = {
+    "cpu": "AMD EPYC",
+    "vendor": "AuthenticAMD",
+    "family": "26",
+    "model": "2",
+    "stepping": "1",
+    "caches": "L1d 48K, L2 1024K",
+    "simd": "avx avx2 avx512f",
+    "threads_per_core": 1,
+    "cores": 2,
+    "architecture": "x86_64",
+}
+
+
+def test_a_fingerprint_has_all_that_decides_whether_times_may_be_compared():
+    fingerprint = read_fingerprint([0], {})
+    facts = comparable(fingerprint, 1)
+    assert {"cpu", "cores", "architecture"} <= facts.keys()
+    assert {name: fingerprint.get(name) for name in MACHINE} == {n: facts.get(n) for n in MACHINE}
+
+
+def test_a_key_is_readable_and_ends_in_digits_for_all_facts():
+    key = machine_key(EPYC)
+    assert re.fullmatch("amd-epyc-f26-m2-s1-2-cores-x86-64-[0-9a-f]{6}", key)
+    assert machine_key({**EPYC, "threads": 4, "python": "3.12"}) == key
+
+
+@pytest.mark.parametrize("name", MACHINE)
+def test_a_machine_with_another_fact_has_another_key(name: str):
+    assert machine_key({**EPYC, name: "other"}) != machine_key(EPYC)
+
+
+@pytest.mark.parametrize(
+    ("cpu", "cores", "architecture", "key"),
+    [
+        ("AMD EPYC 7763", 2, "x86_64", "amd-epyc-7763-2-cores-x86-64"),
+        ("Intel(R) i7 CPU @ 1.80GHz", 8, "x86_64", "intel-r-i7-cpu-1-80ghz-8-cores-x86-64"),
+        ("arm", 4, "aarch64", "arm-4-cores-aarch64"),
+    ],
+)
+def test_without_more_facts_it_is_name_cores_and_architecture(
+    cpu: str, cores: int, architecture: str, key: str
+):
+    assert machine_key({"cpu": cpu, "cores": cores, "architecture": architecture}) == key
+
+
+@examples
+@given(st.text(), st.dictionaries(st.sampled_from(CPU), st.text()))
+def test_it_is_a_plain_name_whatever_the_cpu_is_called(cpu: str, more: dict[str, Any]):
+    key = machine_key({"cpu": cpu, "cores": 2, "architecture": "x86_64", **more})
+    assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", key)
