@@ -186,6 +186,7 @@ def test_a_run_has_all_fields_of_the_schema():
         "cost": None,
         "interrupted": False,
         "fingerprint": {"cpu": "Some CPU"},
+        "code_changes": None,
         "kpis": [],
         "scaling": [],
         "vanished": [],
@@ -215,6 +216,7 @@ def test_a_test_has_all_fields_of_the_schema():
         "reference": None,
         "phases": [],
         "imported": {"head": {"lib": "/head/lib.py"}},
+        "differences": [],
         "memory": None,
         "cost": None,
     }
