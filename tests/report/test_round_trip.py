@@ -26,6 +26,7 @@ from pytest_rlperf.model.block import (
     SideBlock,
     SideDrift,
 )
+from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
@@ -77,6 +78,7 @@ numbers = st.floats(-1e12, 1e12)
 sizes = st.floats(1e-3, 1e12)
 shares = st.floats(0, 1)
 words = st.text(max_size=5)
+word_lists = st.lists(words, max_size=3).map(tuple)
 
 
 def maybe(strategy: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -231,6 +233,7 @@ def results(draw: st.DrawFn) -> TestResult:
         explanation=draw(maybe(explanations)),
         memory=draw(maybe(memories)),
         cost=draw(costs),
+        differences=draw(word_lists),
     )
 
 
@@ -280,6 +283,9 @@ runs = st.builds(
     scaling=several(tables),
     base_commit=maybe(words),
     cost=costs,
+    code_changes=maybe(
+        st.builds(CodeChanges, named(word_lists), word_lists, word_lists, maybe(words))
+    ),
 )
 
 
