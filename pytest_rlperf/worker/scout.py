@@ -35,7 +35,10 @@ def scout(calls: Calls | Rounds, clock: Clock) -> Scouted:
     if isinstance(calls, Rounds):
         scouted = _look_at_rounds(calls, clock)
     else:
-        scouted = _look(calls, clock, begun)
+        scouted = _look(calls, clock)
+        if _may_have_worked(before, _children_cpu()):
+            while time.perf_counter() - begun < CHILD_WATCH_S:
+                calls.once()
     if calls.settle.hosted and isinstance(calls, Calls):
         scouted = replace(scouted, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
@@ -49,7 +52,7 @@ def scout(calls: Calls | Rounds, clock: Clock) -> Scouted:
     )
 
 
-def _look(calls: Calls, clock: Clock, begun: float) -> Scouted:
+def _look(calls: Calls, clock: Clock) -> Scouted:
     """Look at a function by calling it until 10 ms are full."""
     elapsed = calls.timed(1, clock)
     first_ns, number = elapsed.own_ns, 1
@@ -65,9 +68,6 @@ def _look(calls: Calls, clock: Clock, begun: float) -> Scouted:
             elapsed = calls.timed(number, clock)
         if number * calls.setup_ns < ENOUGH_SETUP_NS:
             elapsed = _quickest(calls, number, clock, elapsed)
-    if _children_cpu():
-        while time.perf_counter() - begun < CHILD_WATCH_S:
-            calls.once()
     return _times(first_ns, elapsed, number)
 
 
@@ -116,6 +116,13 @@ def _wanted_share(calls: Calls) -> float:
         calls.once()
     wanted = time.process_time_ns() - cpu + threads_delay_ns() - delay
     return min(1.0, wanted / wall)
+
+
+def _may_have_worked(before: dict[int, float], after: dict[int, float]) -> bool:
+    """Return whether a child lives, or ended since: one that an import had started is no part of
+    any test, and all of a suite were watched for it.
+    """
+    return any(pid or cpu != before.get(pid) for pid, cpu in after.items())
 
 
 def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> int:
