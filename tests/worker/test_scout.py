@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from multiprocessing import resource_tracker
 from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -185,6 +187,13 @@ def test_a_child_that_lives_for_one_call_only_is_part_of_the_job(machine: Machin
 def test_a_child_that_ended_before_the_test_is_not_watched_for(machine: Machine):
     machine.ended = 0.5
     assert scout(Calls(lambda: machine.clock.compute(1 * MS)), machine.clock).processes == 1
+    assert machine.perf_counter() < CHILD_WATCH_S
+
+
+def test_what_tidies_up_after_shared_memory_is_not_watched_for(machine: Machine):
+    resource_tracker.ensure_running()
+    machine.children = {cast(Any, resource_tracker)._resource_tracker._pid: 0.0}
+    scout(Calls(lambda: machine.clock.compute(1 * MS)), machine.clock)
     assert machine.perf_counter() < CHILD_WATCH_S
 
 
