@@ -1,5 +1,6 @@
 """The first, uncounted look at a benchmark: how long a call is and what it keeps busy."""
 
+import sys
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -40,7 +41,10 @@ def scout(
     if isinstance(calls, Rounds):
         scouted = _look_at_rounds(calls, clock)
     else:
-        scouted = _look(calls, clock, begun, now_quiet)
+        scouted = _look(calls, clock, now_quiet)
+        if _may_have_worked(before, _children_cpu()):
+            while time.perf_counter() - begun < CHILD_WATCH_S:
+                calls.once()
     if calls.settle.hosted and isinstance(calls, Calls):
         scouted = replace(scouted, cpu_share=_wanted_share(calls))
     seconds = time.perf_counter() - begun
@@ -54,7 +58,7 @@ def scout(
     )
 
 
-def _look(calls: Calls, clock: Clock, begun: float, now_quiet: Callable[[], None]) -> Scouted:
+def _look(calls: Calls, clock: Clock, now_quiet: Callable[[], None]) -> Scouted:
     """Look at a function by calling it until 10 ms are full."""
     elapsed = calls.timed(1, clock)
     now_quiet()
@@ -71,9 +75,6 @@ def _look(calls: Calls, clock: Clock, begun: float, now_quiet: Callable[[], None
             elapsed = calls.timed(number, clock)
         if number * calls.setup_ns < ENOUGH_SETUP_NS:
             elapsed = _quickest(calls, number, clock, elapsed)
-    if _children_cpu():
-        while time.perf_counter() - begun < CHILD_WATCH_S:
-            calls.once()
     return _times(first_ns, elapsed, number)
 
 
@@ -124,6 +125,13 @@ def _wanted_share(calls: Calls) -> float:
     return min(1.0, wanted / wall)
 
 
+def _may_have_worked(before: dict[int, float], after: dict[int, float]) -> bool:
+    """Return whether a child lives, or ended since: one that an import had started is no part of
+    any test, and all of a suite were watched for it.
+    """
+    return any(pid or cpu != before.get(pid) for pid, cpu in after.items())
+
+
 def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> int:
     used = [cpu - before.get(pid, 0.0) for pid, cpu in after.items()]
     return sum(1 for cpu in used if cpu > BUSY_SHARE * seconds)
@@ -132,10 +140,21 @@ def _busy(before: dict[int, float], after: dict[int, float], seconds: float) -> 
 def _children_cpu() -> dict[int, float]:
     """Return the CPU seconds of each living descendant; those that ended together are number 0."""
     seconds = {0: ended_children_cpu()}
+    tracker = _tracker_pid()
     for child in psutil.Process().children(recursive=True):
+        if child.pid == tracker:
+            continue
         try:
             times = child.cpu_times()
         except psutil.Error:
             continue
         seconds[child.pid] = times.user + times.system
     return {pid: cpu for pid, cpu in seconds.items() if pid or cpu}
+
+
+def _tracker_pid() -> object:
+    """Return the id of the process that multiprocessing keeps to tidy up after it, if it does. That
+    one stays idle for as long as this one lives, and every later test would be watched for it.
+    """
+    module = sys.modules.get("multiprocessing.resource_tracker")
+    return getattr(getattr(module, "_resource_tracker", None), "_pid", None)

@@ -3,7 +3,9 @@
 from collections import deque
 from collections.abc import Callable
 from functools import partial
+from multiprocessing import resource_tracker
 from types import SimpleNamespace
+from typing import Any, cast
 
 import psutil
 import pytest
@@ -12,7 +14,13 @@ from pytest_rlperf.model.plan import SETUP_CALLS_MAX
 from pytest_rlperf.worker import calls as loop_module
 from pytest_rlperf.worker import scout as scout_module
 from pytest_rlperf.worker.calls import Calls
-from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS, scout
+from pytest_rlperf.worker.scout import (
+    CHILD_WATCH_S,
+    ENOUGH_NS,
+    ENOUGH_SETUP_NS,
+    LONG_CALL_NS,
+    scout,
+)
 from tests.factories import FakeClock
 
 US, MS, S = 10**3, 10**6, 10**9
@@ -174,6 +182,19 @@ def test_a_child_that_lives_for_one_call_only_is_part_of_the_job(machine: Machin
         machine.ended += 0.1
 
     assert scout(Calls(work), machine.clock).processes == 2
+
+
+def test_a_child_that_ended_before_the_test_is_not_watched_for(machine: Machine):
+    machine.ended = 0.5
+    assert scout(Calls(lambda: machine.clock.compute(1 * MS)), machine.clock).processes == 1
+    assert machine.perf_counter() < CHILD_WATCH_S
+
+
+def test_what_tidies_up_after_shared_memory_is_not_watched_for(machine: Machine):
+    resource_tracker.ensure_running()
+    machine.children = {cast(Any, resource_tracker)._resource_tracker._pid: 0.0}
+    scout(Calls(lambda: machine.clock.compute(1 * MS)), machine.clock)
+    assert machine.perf_counter() < CHILD_WATCH_S
 
 
 def test_where_there_are_children_short_calls_are_watched_until_their_cpu_time_shows(
