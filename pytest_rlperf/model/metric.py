@@ -23,6 +23,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     IMPROVED = "improved"
     INCONCLUSIVE = "inconclusive"
+    NOT_MEASURED = "not_measured"  # the budget did not reach it
     INCOMPARABLE = "incomparable"
     NO_BASELINE = "no_baseline"
     FAILED = "failed"  # the test itself failed: there is nothing to judge
@@ -41,7 +42,9 @@ COMPARED = frozenset(
 )
 """Outcomes that rest on a comparison."""
 
-UNSURE = frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.NO_BASELINE})
+UNSURE = frozenset(
+    {Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED, Outcome.INCOMPARABLE, Outcome.NO_BASELINE}
+)
 """Outcomes that `--rlperf-strict` turns into failures."""
 
 
@@ -50,6 +53,7 @@ WORST_FIRST = (
     Outcome.FAILED,
     Outcome.ACCEPTED,
     Outcome.INCONCLUSIVE,
+    Outcome.NOT_MEASURED,
     Outcome.INCOMPARABLE,
     Outcome.NO_BASELINE,
     Outcome.IMPROVED,

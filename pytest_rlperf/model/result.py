@@ -290,6 +290,8 @@ class RunResult:
     scaling: tuple[ScalingTable, ...] = ()
     proof: Proof | None = None  # of the gate itself, where that was measured
     base_commit: str | None = None  # of the base revision; None: there is none
+    budget_s: float | None = None  # None: an older result does not say
+    needed_s: float | None = None  # a budget that should do for all tests; None: this one did
 
 
 # -- ends and progress --------------------------------------------------------------------------
@@ -306,3 +308,4 @@ class Progress:
     elapsed_s: float
     budget_s: float
     label: str = ""  # of the round, where there are several
+    needed_s: float | None = None  # by all tests, as far as is known; None: it is not yet

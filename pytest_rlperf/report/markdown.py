@@ -32,6 +32,8 @@ from pytest_rlperf.report.text import (
     plain,
     render_head,
     render_summary,
+    render_undecided,
+    render_unreached,
     render_verdict,
     time_title,
     worst_first,
@@ -95,6 +97,8 @@ def _headline(run: RunResult) -> str:
     partner = "" if run.against is None else f" against {plain(run.against)}"
     lines.append(f"{plain(render_head(run))}{partner}: **{render_verdict(run)}**")
     lines += ["", INTERRUPTED] if run.interrupted else []
+    undecided = render_undecided(run)
+    lines += ["", plain(undecided[0].upper() + undecided[1:])] if undecided else []
     return "\n".join(lines) + "\n"
 
 
@@ -181,10 +185,13 @@ def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:
     for test in tests:
         if run.against is None and test.headline.outcome is Outcome.NO_BASELINE:
             continue  # the same for all tests, and said above
+        if test.headline.outcome is Outcome.NOT_MEASURED:
+            continue  # the same for all of them
         if test.skipped is not None:
             yield f"{code(test.nodeid)}: skipped: {plain(test.skipped)}"
         for remark in remarks(test):
             yield f"{code(test.nodeid)}: {plain(remark)}"
+    yield from map(plain, render_unreached((t.nodeid, t.headline) for t in tests))
 
 
 def _facts(fingerprint: Fingerprint) -> str:

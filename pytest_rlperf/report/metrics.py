@@ -13,6 +13,7 @@ from pytest_rlperf.model.metric import (
     Metric,
     MetricFamily,
     Outcome,
+    Verdict,
     badness,
 )
 from pytest_rlperf.model.quantity import format_bytes, format_percent
@@ -22,6 +23,7 @@ from pytest_rlperf.report.text import (
     Rows,
     StyledLine,
     render_interval,
+    render_unreached,
     render_word,
     table_lines,
 )
@@ -95,7 +97,9 @@ SIZES_AND_STARTS = MetricSection(
     frozenset({MetricFamily.GROWTH, MetricFamily.START}),
     "metric",
     "blocks",
-    remarked=frozenset(Outcome) - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED},
+    remarked=frozenset(Outcome)
+    - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.NOT_MEASURED},
+    quiet=frozenset({Outcome.NOT_MEASURED}),  # as the time of the same test, which is told
 )
 SECTIONS = (MEMORY, SIZES_AND_STARTS)
 
@@ -103,13 +107,16 @@ SECTIONS = (MEMORY, SIZES_AND_STARTS)
 def render_metric_table(run: RunResult, section: MetricSection) -> list[StyledLine]:
     """Return a line a metric, worst first, then the reasons that numbers do not show."""
     shown = _shown(run.tests, section)
+    troubles = [(t.nodeid, trouble) for t in run.tests if (trouble := _trouble(t, section))]
+    unreached = {name for name, v in troubles if v.outcome is Outcome.NOT_MEASURED}
     remarks = (
         StyledLine(f"{test.nodeid}: {remark}")
         for test in run.tests
+        if test.nodeid not in unreached
         for remark in metric_remarks(test, section)
     )
     lines = table_lines(metric_rows(run.tests, section), (metric.outcome for metric, _ in shown))
-    return [*lines, *remarks]
+    return [*lines, *remarks, *map(StyledLine, render_unreached(troubles))]
 
 
 def metric_rows(tests: Iterable[TestResult], section: MetricSection) -> Rows:
@@ -145,12 +152,18 @@ def _row(metric: Metric, test: TestResult, section: MetricSection) -> list[str]:
 
 def metric_remarks(test: TestResult, section: MetricSection) -> Iterator[str]:
     """Yield what the numbers of one test do not show."""
-    trouble = test.memory.trouble if test.memory and section is MEMORY else None
-    if trouble is not None and test.failure is None and test.skipped is None:
+    trouble = _trouble(test, section)
+    if trouble is not None:
         yield f"memory {WORDS[trouble.outcome]}: {trouble.reason}"
     for metric in section.metrics(test):
         if metric.outcome in section.remarked:
             yield f"{metric.name} {WORDS[metric.outcome]}: {metric.verdict.reason}"
+
+
+def _trouble(test: TestResult, section: MetricSection) -> Verdict | None:
+    """Return why nothing is known of the test's memory, where that is told."""
+    told = section is MEMORY and test.failure is None and test.skipped is None
+    return test.memory.trouble if told and test.memory else None
 
 
 # -- failures -----------------------------------------------------------------------------------

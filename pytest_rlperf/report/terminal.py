@@ -24,6 +24,7 @@ from pytest_rlperf.report.text import (
     Rows,
     StyledLine,
     render_interval,
+    render_unreached,
     render_word,
     table_lines,
     time_title,
@@ -56,8 +57,10 @@ def render_table(run: RunResult) -> list[StyledLine]:
     outcomes = (test.headline.outcome for test in tests)
     table = table_lines(time_rows(tests, run.against), outcomes)
     known = [t for t in tests if run.against or t.headline.outcome is not Outcome.NO_BASELINE]
-    remarked = [f"{test.nodeid}: {remark}" for test in known for remark in remarks(test)]
-    lines = [*remarked, *map(render_vanished, run.vanished)]
+    reached = [t for t in known if t.headline.outcome is not Outcome.NOT_MEASURED]
+    remarked = [f"{test.nodeid}: {remark}" for test in reached for remark in remarks(test)]
+    unreached = render_unreached((test.nodeid, test.headline) for test in tests)
+    lines = [*remarked, *unreached, *map(render_vanished, run.vanished)]
     return [*table, StyledLine(""), *map(StyledLine, lines)] if lines else table
 
 
@@ -249,6 +252,9 @@ def render_progress(progress: Progress) -> str:
     if progress.widest is not None:
         parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")
     parts.append(f"{progress.elapsed_s:.0f} s of {progress.budget_s:.0f} s")
+    if progress.needed_s is not None:
+        tests = "1 test needs" if progress.tests == 1 else f"{progress.tests} tests need"
+        parts.append(f"{tests} about {progress.needed_s:.0f} s here")
     return " · ".join(parts)
 
 

@@ -221,10 +221,37 @@ def render_tests(number: int) -> str:
     return "1 test" if number == 1 else f"{number} tests"
 
 
+NAMED = 3
+"""Tests whose names stand beside a remark that many share."""
+
+
+def render_unreached(verdicts: Iterable[tuple[str, Verdict]]) -> Iterator[str]:
+    """Yield one line for all tests that the budget did not reach, since one reason holds for all;
+    `verdicts` come with the node ids of their tests.
+    """
+    unreached = [(name, v) for name, v in verdicts if v.outcome is Outcome.NOT_MEASURED]
+    if unreached:
+        more = len(unreached) - NAMED
+        names = [name for name, _ in unreached[:NAMED]] + ([f"{more} more"] if more > 0 else [])
+        reason = unreached[0][1].reason
+        yield f"{render_tests(len(unreached))} not measured: {reason} ({', '.join(names)})"
+
+
 def render_summary(run: RunResult) -> str:
     """Return "1 regressed, 8 unchanged": worst first."""
     counts = Counter(test.outcome for test in run.tests)
     return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
+
+
+def render_undecided(run: RunResult) -> str | None:
+    """Return that time was too short for most tests, and what would do; None: it was not."""
+    tests = [t for t in run.tests if t.outcome not in (Outcome.FAILED, Outcome.SKIPPED)]
+    missing = (Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED)
+    decided = sum(test.outcome not in missing for test in tests)
+    if run.interrupted or run.needed_s is None or 2 * decided >= len(tests):
+        return None
+    cure = f"--rlperf-budget={run.needed_s:.0f} would do"
+    return f"only {decided} of {render_tests(len(tests))} were decided; {cure}."
 
 
 def worst_first(test: TestResult) -> tuple[int, int, float]:

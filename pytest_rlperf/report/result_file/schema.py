@@ -63,6 +63,8 @@ RUN: Mapping[str, str] = {
     "dirty": "whether there were uncommitted changes",
     "created": "when, with the time zone",
     "seconds": "how long the run took",
+    "budget_seconds": "how long it might take",
+    "needed_seconds": "the budget that should do for all tests; null: this one did",
     "interrupted": "whether it was cut short by Ctrl+C",
     "fingerprint": "facts about machine, Python and libraries",
     "tests": "the tests, see below",

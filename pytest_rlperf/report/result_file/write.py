@@ -47,6 +47,8 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "dirty": run.dirty,
         "created": run.created,
         "seconds": round(run.seconds, 3),
+        "budget_seconds": run.budget_s,
+        "needed_seconds": run.needed_s,
         "interrupted": run.interrupted,
         "fingerprint": dict(run.fingerprint),
         "tests": [_test(test) for test in run.tests],
