@@ -59,6 +59,6 @@ def test_a_slower_start_is_a_regression_with_its_times():
 
 def test_without_a_partner_its_time_is_shown():
     blocks = [start_block(a_block(30, None), NAME)] * 3
-    metric = start_metric(NAME, blocks, Ended.alone(3), 0.1, labels=(), interrupted=False)
+    metric = start_metric(NAME, blocks, Ended.alone(), 0.1, labels=(), interrupted=False)
     assert metric.verdict.outcome is Outcome.NO_BASELINE
     assert (metric.value, metric.base, metric.base_value) == (30 * MS, (), None)
