@@ -168,9 +168,11 @@ class Campaign:
     def _scout(self, units: Sequence[Sequence[Track]], look: int) -> bool:
         """Scout tests until those that are known fill the time left; return whether any was."""
         unknown = [unit for unit in units if any(t.plan is None for t in unit)]
-        if not unknown or self._is_full(look):
+        hopeful = self._fitting(unknown, look, self._forecast_of_begun())
+        hopeless = not hopeful and any(track.plan for track in self.tracks.values())
+        if not unknown or hopeless or self._is_full(look):
             return False
-        if len(self._fitting(unknown, look, self._forecast_of_begun())) < len(unknown):
+        if len(hopeful) < len(unknown):
             unknown.sort(key=lambda unit: sum(self._need(t, look).seconds for t in unit))
         orders = [self._scout_order(t) for unit in unknown for t in unit if t.plan is None]
         last = {unit[-1].benchmark.nodeid for unit in unknown}
@@ -191,21 +193,33 @@ class Campaign:
 
     def _orders(self, last: bool = False) -> list[Order]:
         """Return the orders of the next block: those of tests that can come to their next look in
-        the time left, or with `last` to their last word; but of none that has had more than its
-        share of time: one slow test would leave all others without the blocks they need. A test
-        that had no look comes first, since its blocks would be lost.
+        the time left, or with `last` to their last word. A test that had no look comes first, since
+        its blocks would be lost.
         """
+        look = LAST_WORD if last else None
         chosen = fitting(
             self._open_units(begun=True),
-            lambda unit: [self._need(t, LAST_WORD if last else None) for t in unit],
+            lambda unit: [self._need(t, look) for t in unit],
             Forecast(self._blocks.block_s),
             self._budget.left_s(),
             urgent=lambda unit: any(len(t.blocks) < self._first_look(t) for t in unit),
         )
-        tracks = [track for unit in chosen for track in unit]
-        share_s = FAIR_SHARE * sum(track.spent_s for track in tracks) / max(1, len(tracks))
-        playing = {t.benchmark.nodeid for t in tracks if t.spent_s <= share_s}
+        tracks = self._fair([track for unit in chosen for track in unit], look)
+        playing = {track.benchmark.nodeid for track in tracks}
         return self._lengthened([o for o in self._open_orders() if o.nodeid in playing])
+
+    def _fair(self, tracks: Sequence[Track], look: int | None) -> Sequence[Track]:
+        """Return the tests without those that have had more than their share of time: one slow test
+        would leave all others without the blocks they need. But where a test that stands aside now
+        would not come to its look any more, all play.
+        """
+        share_s = FAIR_SHARE * sum(track.spent_s for track in tracks) / max(1, len(tracks))
+        fair = [track for track in tracks if track.spent_s <= share_s]
+        forecast = Forecast(self._blocks.block_s)
+        now_s = forecast.plus(self._need(t, blocks=1) for t in fair).seconds
+        needs = [(self._need(t, look), t.spent_s <= share_s) for t in tracks]
+        later = forecast.plus(replace(n, blocks=n.blocks - plays) for n, plays in needs)
+        return fair if now_s + later.seconds <= self._budget.left_s() else tracks
 
     def _fitting(
         self, units: Sequence[Sequence[Track]], look: int, forecast: Forecast
@@ -249,12 +263,12 @@ class Campaign:
         """
         if track.plan is not None:
             pace = track.pace if track.planned_s else self._pace
-            return pace * track.expected_s(track.plan)
+            return pace * track.usual_s(track.plan)
         if track.scout is None:
             return USUAL_BLOCK_S
         seen = track.scout.seen
         plan = choose_plan(seen, track.benchmark.spec, self._cores)
-        return track.scout.seconds + block_seconds(plan, seen)
+        return track.scout.seconds + block_seconds(plan, seen) - seen.first_ns / 1e9
 
     def _all_need_s(self) -> float | None:
         """Return what all tests need here, with what the budget is needed for besides; those that
@@ -290,7 +304,8 @@ class Campaign:
         self._judge_extras(exhausted=False)
         tracks = self.tracks.values()
         if planned_s := sum(track.planned_s for track in tracks):
-            self._pace = sum(track.spent_s for track in tracks) / planned_s
+            spent_s = sum(track.spent_s for track in tracks)
+            self._pace = max(1.0, spent_s / planned_s)  # others may be slower than these
         self._show_progress(index)
 
     def _open_orders(self) -> list[Order]:
@@ -355,7 +370,7 @@ class Campaign:
 
     def _take_block(self, track: Track, played: Played, index: int, plan: Plan | None) -> None:
         track.spent_s += played.seconds
-        track.planned_s += track.expected_s(plan) if plan else 0.0
+        track.planned_s += track.usual_s(plan) if plan else 0.0
         if not track.both_ran(played.runs):
             return
         head, partner = played.runs[0].report, _partner_report(played)

@@ -73,11 +73,13 @@ def fitting(
 def is_full(
     forecast: Forecast, waiting: Iterable[Sequence[Need]], left_s: float, most_s: float
 ) -> bool:
-    """Return whether the units that wait fill the time. One counts for no more than `most_s`:
-    others behind a slow one may be quick, and to know that they have to be looked at.
+    """Return whether the units that wait fill the time, they and not the starts of their workers,
+    beside which further ones cost nothing. One counts for no more than `most_s`: others behind a
+    slow one may be quick, and to know that they have to be looked at.
     """
-    counted = (need for needs in waiting for need in _at_most(most_s, needs))
-    return forecast.plus(counted).seconds >= left_s
+    counted = [need for needs in waiting for need in _at_most(most_s, needs)]
+    starts = forecast.plus(replace(need, block_s=0.0) for need in counted)
+    return left_s <= 0 or max(left_s, starts.seconds) < forecast.plus(counted).seconds
 
 
 def _at_most(seconds: float, needs: Sequence[Need]) -> Iterable[Need]:

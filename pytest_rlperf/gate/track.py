@@ -142,6 +142,11 @@ class Track:
         assert self.seen is not None
         return self.scouted_s + block_seconds(plan, self.seen)
 
+    def usual_s(self, plan: Plan) -> float:
+        """Return the same without room for trouble: the scout's time holds a first call already."""
+        assert self.seen is not None
+        return self.expected_s(plan) - self.seen.first_ns / 1e9
+
     def note_imported(self, runs: Sequence[SideRun]) -> None:
         for name, run in zip(("head", "base"), runs, strict=False):
             self.imported[name] = run.imported

@@ -74,12 +74,16 @@ class FakeBlocks:
             raise KeyboardInterrupt
         self.ran.append([])
         self.startups.append(startup_s)
+        # Workers of scouts are waited for; those of a block come up while the one before is played.
+        up_at = self.now + self.startup_s
+        self.now = self.now if index else up_at
         for order in orders:
             self.ran[-1].append(order)
             test = self._tests[order.nodeid]
             self.now += test.seconds
             runs = self._scout(test) if order.plan is None else self._block(test, order.plan)
             yield Played(order.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
+        self.now = max(self.now, up_at)
 
     def block_s(self, kind: WorkerKind, tests_s: float) -> float:
         return max(self.startup_s, tests_s)

@@ -16,6 +16,7 @@ from pytest_rlperf.gate.partners import (
     Kernels,
     Partner,
 )
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
@@ -148,10 +149,9 @@ def test_the_label_of_a_comparison_stands_beside_its_verdict():
 
 def test_a_slow_test_does_not_starve_the_others():
     quick = {f"quick{k}": Fake(unsure) for k in range(4)}
-    over = run({**quick, "slow": Fake(unsure, seconds=5.0)}, budget_s=40)
-    slow = over.blocks.blocks_of("slow")
-    assert slow >= 1
-    assert all(over.blocks.blocks_of(name) >= 10 * slow for name in quick)
+    over = run({**quick, "slow": Fake(unsure, seconds=5.0)}, budget_s=60)
+    assert over.blocks.blocks_of("slow") >= LEAST_BLOCKS
+    assert all(over.blocks.blocks_of(name) == LOOKS[-1] for name in quick)
 
 
 def test_no_test_begins_a_block_after_it_had_more_than_its_share():
@@ -186,7 +186,7 @@ def test_a_budget_too_small_for_all_decides_some_and_names_the_others(partner: P
     blocks = [over.blocks.blocks_of(name) for name in tests]
     decided = sum(number == LOOKS[0] for number in blocks)
     assert decided >= 4  # a scout and five blocks of each in 30 s
-    assert blocks.count(0) == len(tests) - decided
+    assert all(number == 0 or number >= LEAST_BLOCKS for number in blocks)
     assert over.outcome("t39") is Outcome.NOT_MEASURED
     assert over.reason("t39").startswith("the budget of 30 s did not reach it; all tests need")
 
