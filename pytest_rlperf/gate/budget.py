@@ -14,8 +14,9 @@ LATE = 3
 """Near the end of the budget it still gets this many times what it should take."""
 STARTUP_S = 120.0
 SLACK = 1.1
+"""Times what is estimated: it may become more."""
 ROUND_S = 10
-"""A budget that is advised is larger than the estimate, and a multiple of this."""
+"""A budget that is advised is a multiple of this."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
-from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.budget import SLACK, Budget
 from pytest_rlperf.gate.partners import Comparison, Partner, blocks_until, gate_of
 from pytest_rlperf.gate.schedule import Forecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
@@ -35,8 +35,6 @@ left is too short for that, to its first, or to where there is a last word at th
 THIN = 4
 """Further tests are begun when this part of those before them is still open: it may stay so for
 long, and a few tests are done before the workers of the next block are up."""
-MOST_SHARE = 0.25
-"""Of the budget: what a single test counts for at most while others have not been scouted."""
 USUAL_BLOCK_S = 0.33
 """What a block of a test takes of which nothing is known (see `planning.BLOCK_NS`)."""
 
@@ -188,8 +186,8 @@ class Campaign:
     def _is_full(self, look: int) -> bool:
         waiting = [unit for unit in self._open_units(begun=False) if all(t.plan for t in unit)]
         needs = ([self._need(t, look) for t in unit] for unit in waiting)
-        most_s = MOST_SHARE * self._budget.seconds
-        return is_full(self._forecast_of_begun(), needs, self._budget.left_s(), most_s)
+        budget = self._budget
+        return is_full(self._forecast_of_begun(), needs, budget.left_s(), budget.seconds)
 
     def _orders(self, last: bool = False) -> list[Order]:
         """Return the orders of the next block: those of tests that can come to their next look in
@@ -304,8 +302,8 @@ class Campaign:
         self._judge_extras(exhausted=False)
         tracks = self.tracks.values()
         if planned_s := sum(track.planned_s for track in tracks):
-            spent_s = sum(track.spent_s for track in tracks)
-            self._pace = max(1.0, spent_s / planned_s)  # others may be slower than these
+            # Compiling may be over with the scouts; but others may be slower than these.
+            self._pace = SLACK * sum(track.spent_s for track in tracks) / planned_s
         self._show_progress(index)
 
     def _open_orders(self) -> list[Order]:

@@ -10,6 +10,9 @@ from typing import Self, TypeVar
 
 from pytest_rlperf.wire import WorkerKind
 
+MOST_SHARE = 0.25
+"""Of the time: what a unit counts for at most while others have not been scouted."""
+
 Unit = TypeVar("Unit")
 """What is chosen as a whole: a test, or all sizes of one."""
 
@@ -71,13 +74,17 @@ def fitting(
 
 
 def is_full(
-    forecast: Forecast, waiting: Iterable[Sequence[Need]], left_s: float, most_s: float
+    forecast: Forecast, waiting: Iterable[Sequence[Need]], left_s: float, whole_s: float
 ) -> bool:
     """Return whether the units that wait fill the time, they and not the starts of their workers,
-    beside which further ones cost nothing. One counts for no more than `most_s`: others behind a
-    slow one may be quick, and to know that they have to be looked at.
+    beside which further ones cost nothing. One counts for no more than a share of the whole time,
+    or of what is left if it does not fit into that: others behind a slow one may be quick, and to
+    know that they have to be looked at.
     """
-    counted = [need for needs in waiting for need in _at_most(most_s, needs)]
+    counted: list[Need] = []
+    for needs in waiting:
+        fits = forecast.plus(needs).seconds <= left_s
+        counted += _at_most(MOST_SHARE * (whole_s if fits else max(0.0, left_s)), needs)
     starts = forecast.plus(replace(need, block_s=0.0) for need in counted)
     return left_s <= 0 or max(left_s, starts.seconds) < forecast.plus(counted).seconds
 

@@ -10,6 +10,7 @@ from pytest_rlperf.gate.partners import Kernels
 from pytest_rlperf.gate.schedule import Forecast, Need, fitting, is_full
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
 from pytest_rlperf.wire import WorkerKind
 from pytest_rlperf.workers.side import State
@@ -61,16 +62,17 @@ def test_as_many_as_possible_fit_and_the_urgent_ones_before_them():
 def test_a_slow_test_alone_does_not_fill_the_time():
     forecast = Forecast(lambda kind, tests_s: tests_s)
     slow, quick = [Need(PLAIN, 5, 100.0)], [Need(PLAIN, 5, 10.0)]
-    assert not is_full(forecast, [slow], 300.0, 75.0)
-    assert is_full(forecast, [slow] * 5, 300.0, 75.0)
-    assert is_full(forecast, [quick] * 7, 300.0, 75.0)
+    assert not is_full(forecast, [slow], 300.0, 300.0)
+    assert is_full(forecast, [slow] * 5, 300.0, 300.0)
+    assert is_full(forecast, [quick] * 7, 300.0, 300.0)
+    assert not is_full(forecast, [quick], 45.0, 300.0)  # it does not fit itself
 
 
 def test_beside_the_start_of_their_workers_further_tests_cost_nothing():
     quick = [Need(PLAIN, 5, 0.5)]
-    assert not is_full(Forecast(block_s), [quick] * 4, 1.0, 75.0)
-    assert is_full(Forecast(block_s), [quick] * 5, 1.0, 75.0)
-    assert is_full(Forecast(block_s), [], 0.0, 75.0)
+    assert not is_full(Forecast(block_s), [quick] * 4, 10.0, 300.0)
+    assert is_full(Forecast(block_s), [quick] * 5, 10.0, 300.0)
+    assert is_full(Forecast(block_s), [], 0.0, 300.0)
 
 
 # -- campaigns ----------------------------------------------------------------------------------
@@ -91,7 +93,11 @@ def test_no_block_is_played_that_cannot_lead_to_a_word(
     costs: list[float], budget_s: float, startup_s: float, ratios: random.Random
 ):
     tests = {
-        f"t{k}": Fake(ratios.choice((same, same, same, slower, unsure)), seconds=cost)
+        f"t{k}": Fake(
+            ratios.choice((same, same, same, slower, unsure)),
+            seconds=cost,
+            spec=Spec(iterations=64),  # so that no block is made longer, which takes longer
+        )
         for k, cost in enumerate(costs)
     }
     over = run(tests, budget_s=budget_s, startup_s=startup_s)
