@@ -180,7 +180,7 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-strict",
         action="store_true",
         default=None,
-        help="Fail on inconclusive, incomparable and missing comparisons too.",
+        help="Fail on inconclusive, unmeasured, incomparable and missing comparisons too.",
     )
     group.addoption(
         "--rlperf-reached",

@@ -90,6 +90,8 @@ class Family:
         """Return why there is nothing to compare, if so."""
         for track in self.tracks:
             if cause := _trouble(track, partner):
+                if cause.outcome is Outcome.NOT_MEASURED:  # no size was
+                    return cause
                 return Ended(cause.outcome, f"size {_size(track):g}: {cause.reason}")
         return None
 
@@ -189,7 +191,7 @@ class Start:
         """Return why there is nothing to compare, if so."""
         track = self.track
         comparable = partner.comparison(self._key) is not None
-        if track.failure is not None or track.skipped is not None or comparable:
+        if track.failure is not None or track.skipped is not None or comparable or not track.blocks:
             return track.ended or track.other_work
         return partner.enough(self._key, len(track.blocks), exhausted=True)
 

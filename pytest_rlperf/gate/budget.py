@@ -1,5 +1,6 @@
 """The time of a run: what is left of it, and how long its parts may take at most."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,6 +13,10 @@ SLOWEST = 20
 LATE = 3
 """Near the end of the budget it still gets this many times what it should take."""
 STARTUP_S = 120.0
+SLACK = 1.1
+"""Times what is estimated: it may become more."""
+ROUND_S = 10
+"""A budget that is advised is a multiple of this."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +37,12 @@ class Budget:
     def part(self, seconds: float) -> "Budget":
         """Return a budget of `seconds` from now on, or of what is left where that is less."""
         return Budget(min(seconds, self.left_s()), self.clock(), self.clock)
+
+    def advised_s(self, needed_s: float) -> float:
+        """Return a budget that should do where this one did not and about `needed_s` are needed, in
+        a round number.
+        """
+        return ROUND_S * math.ceil(SLACK * max(needed_s, self.seconds) / ROUND_S)
 
     def startup_deadline_s(self) -> float:
         return min(STARTUP_S, BLOCK_DEADLINE_S + max(0.0, self.left_s()))

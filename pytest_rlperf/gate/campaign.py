@@ -1,24 +1,30 @@
-"""The loop of a run: scout, measure blocks, judge, until every test is decided or time is up."""
+"""The loop of a run: scout, measure blocks, judge, until every test is decided or time is up.
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+Where there is no time for all tests, as many are begun as it can decide, and others after them.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
-from functools import reduce
+from functools import cached_property, reduce
 from itertools import islice
+from types import MappingProxyType
 
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
-from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.partners import Comparison, Partner, gate_of
-from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.gate.budget import SLACK, Budget
+from pytest_rlperf.gate.partners import Comparison, Partner, blocks_until, gate_of
+from pytest_rlperf.gate.schedule import Forecast, Need, fitting, is_full
+from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.metric import Metric, Outcome
+from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
 from pytest_rlperf.trees.code_changes import SameCode
-from pytest_rlperf.wire import Measurement, Order, Report, ScoutReport
+from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, Report, ScoutReport
 from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthened, times_for
 
@@ -26,8 +32,15 @@ FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
 TOLD = 10
 """Differences of the code that are named with a test."""
-SCOUT_SHARE = 0.6
-"""Of the budget, for the scouts of a suite too large for it."""
+LAST_WORD, FIRST_LOOK, USUAL_LOOK = -1, 0, 1
+"""What is begun should come to its second look, by which most tests are decided; where the time
+left is too short for that, to its first, or to where there is a last word at the end of the time.
+"""
+THIN = 4
+"""Further tests are begun when this part of those before them is still open: it may stay so for
+long, and a few tests are done before the workers of the next block are up."""
+USUAL_BLOCK_S = 0.33
+"""What a block of a test takes of which nothing is known (see `planning.BLOCK_NS`)."""
 
 
 class Campaign:
@@ -44,13 +57,19 @@ class Campaign:
         show: Callable[[Progress], None],
         gates: int = 0,
         closed: Callable[[Sequence[TestResult]], None] = lambda tests: None,
+        scouts: Mapping[str, ScoutRecord] = MappingProxyType({}),
+        first: Callable[[], Set[str]] = frozenset,
+        besides_s: Callable[[], float] = lambda: 0.0,
         same_code: SameCode | None = None,
     ) -> None:
         """Prepare a campaign. `gates`: verdicts of the whole build, where it gives others than
         these too. `closed` is called with tests as soon as they have left the campaign, but not
-        with those that were still open when it was interrupted.
+        with those that were still open when it was interrupted. `scouts` are those of earlier runs.
+        `first` returns the tests that come first where there may be no time for all, `besides_s`
+        what else the budget is needed for.
         """
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
+        self.needed_s: float | None = None  # that would have done; None: all were reached
         self._blocks = blocks
         self._partner = partner
         self._budget = budget
@@ -58,20 +77,32 @@ class Campaign:
         self._show = show
         self._gates = gates or len(self.tracks)
         self._closed = closed
+        self._find_first = first
+        self._besides_s = besides_s
         self._same_code = same_code
         tracks = self.tracks.values()
+        self._units = _units(tracks)
         self._beside: list[Family | Start] = [*families(tracks), *starts(tracks)]
+        self._beside_of: dict[str, list[Family | Start]] = {}
+        for extra in self._beside:
+            for track in extra.tracks:
+                self._beside_of.setdefault(track.benchmark.nodeid, []).append(extra)
+        self._batch = 0  # tests that were open when the last ones were begun
+        self._pace = 1.0  # how much longer than planned blocks take
         self._reported: set[str] = set()
-        self._interrupted = False
+        self._interrupted = True  # as long as it has not come to its end
+        for nodeid, record in scouts.items():
+            self._recall(self.tracks[nodeid], record)
 
-    def run(self) -> None:
-        """Fill the tracks; what was measured stays there whatever ends the run."""
-        self._interrupted = True
+    def run(self, after_scouts: Callable[[], None] = lambda: None) -> None:
+        """Fill the tracks; what was measured stays there whatever ends the run. `after_scouts` is
+        called once, before the first block.
+        """
         try:
-            self._scout()
-            self._report_closed()
+            self._next_orders()
+            after_scouts()
             index = 1
-            while (orders := self._orders()) and self._budget.left_s() > 0:
+            while self._budget.left_s() > 0 and (orders := self._next_orders()):
                 self._run_block(index, orders)
                 self._report_closed()
                 index += 1
@@ -84,40 +115,220 @@ class Campaign:
     def results(self) -> list[TestResult]:
         return [self._result(track) for track in self.tracks.values()]
 
+    @property
+    def scouts(self) -> dict[str, ScoutRecord]:
+        """Return what later runs may remember, by test."""
+        return {nodeid: t.scout for nodeid, t in self.tracks.items() if t.scout is not None}
+
     def _report_closed(self) -> None:
         new = [t for n, t in self.tracks.items() if not t.open and n not in self._reported]
         self._reported.update(track.benchmark.nodeid for track in new)
         if new:
             self._closed([self._result(track) for track in new])
 
-    # -- blocks ---------------------------------------------------------------------------
+    # -- who is begun, and who gets a block: what the time left carries to a look --------------
 
-    def _scout(self) -> None:
-        deadline_s = self._budget.scout_deadline_s()
-        benchmarks = [track.benchmark for track in self.tracks.values()]
-        orders = [b.order(min(deadline_s, b.timeout_s)) for b in benchmarks]
-        for played in self._blocks.run(0, orders, orders, self._budget.startup_deadline_s()):
+    def _next_orders(self) -> list[Order]:
+        """Return the orders of the next block. Before it, further tests are begun where few of
+        those before them are left; at the end, those that were begun have what time remains.
+        """
+        orders = self._orders()
+        while self._is_thin(orders) and (
+            self._begin(USUAL_LOOK)
+            or (not orders and (self._begin(FIRST_LOOK) or self._begin(LAST_WORD)))
+        ):
+            orders = self._orders()
+        return orders or self._orders(last=True)
+
+    def _is_thin(self, orders: Sequence[Order]) -> bool:
+        begun = sum(track.open and track.begun for track in self.tracks.values())
+        return not orders or begun <= self._batch // THIN
+
+    def _open_units(self, begun: bool) -> list[list[Track]]:
+        units = ([t for t in unit if t.open and t.begun is begun] for unit in self._units)
+        return [unit for unit in units if unit]
+
+    def _begin(self, look: int) -> bool:
+        """Begin those of the waiting tests that should come to this look in the time left, and
+        scout for them; return whether anything came of it.
+        """
+        came = False
+        waiting = self._open_units(begun=False)
+        urgent = [any(t.benchmark.nodeid in self._first for t in unit) for unit in waiting]
+        for now in (True, False):
+            units = [unit for unit, first in zip(waiting, urgent, strict=True) if first is now]
+            came |= self._scout(units, look)
+            left = ([t for t in unit if t.open] for unit in units)
+            planned = [unit for unit in left if unit and all(t.plan for t in unit)]
+            for unit in self._fitting(planned, look, self._forecast_of_begun()):
+                came = True
+                for track in unit:
+                    track.begun = True
+        self._batch = sum(track.open and track.begun for track in self.tracks.values())
+        return came
+
+    @cached_property
+    def _first(self) -> Set[str]:
+        """The tests that come first; nobody, where there should be time for all."""
+        usual_s = sum(self._need(t, USUAL_LOOK).seconds for t in self.tracks.values())
+        return self._find_first() if 2 * usual_s > self._budget.left_s() else frozenset()
+
+    def _scout(self, units: Sequence[Sequence[Track]], look: int) -> bool:
+        """Scout tests until those that are known fill the time left; return whether any was."""
+        unknown = [unit for unit in units if any(t.plan is None for t in unit)]
+        hopeful = self._fitting(unknown, look, self._forecast_of_begun())
+        hopeless = not hopeful and any(track.plan for track in self.tracks.values())
+        if not unknown or hopeless or self._is_full(look):
+            return False
+        if len(hopeful) < len(unknown):
+            unknown.sort(key=lambda unit: sum(self._need(t, look).seconds for t in unit))
+        orders = [self._scout_order(t) for unit in unknown for t in unit if t.plan is None]
+        last = {unit[-1].benchmark.nodeid for unit in unknown}
+        startup_s = self._budget.startup_deadline_s()
+        for played in self._blocks.run(0, orders, self._open_orders(), startup_s):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
-            if self._budget.left_s() <= (1 - SCOUT_SHARE) * self._budget.seconds:
+            if played.nodeid in last and self._is_full(look):
                 break  # what was scouted shall be measured too
         for extra in self._beside:
             _keep_together(extra.tracks)
+        self._report_closed()
+        return True
+
+    def _is_full(self, look: int) -> bool:
+        waiting = [unit for unit in self._open_units(begun=False) if all(t.plan for t in unit)]
+        needs = ([self._need(t, look) for t in unit] for unit in waiting)
+        budget = self._budget
+        return is_full(self._forecast_of_begun(), needs, budget.left_s(), budget.seconds)
+
+    def _orders(self, last: bool = False) -> list[Order]:
+        """Return the orders of the next block: those of tests that can come to their next look in
+        the time left, or with `last` to their last word. A test that had no look comes first, since
+        its blocks would be lost.
+        """
+        look = LAST_WORD if last else None
+        chosen = fitting(
+            self._open_units(begun=True),
+            lambda unit: [self._need(t, look) for t in unit],
+            Forecast(self._blocks.block_s),
+            self._budget.left_s(),
+            urgent=lambda unit: any(len(t.blocks) < self._first_look(t) for t in unit),
+        )
+        tracks = self._fair([track for unit in chosen for track in unit], look)
+        playing = {track.benchmark.nodeid for track in tracks}
+        return self._lengthened([o for o in self._open_orders() if o.nodeid in playing])
+
+    def _fair(self, tracks: Sequence[Track], look: int | None) -> Sequence[Track]:
+        """Return the tests without those that have had more than their share of time: one slow test
+        would leave all others without the blocks they need. But where a test that stands aside now
+        would not come to its look any more, all play.
+        """
+        share_s = FAIR_SHARE * sum(track.spent_s for track in tracks) / max(1, len(tracks))
+        fair = [track for track in tracks if track.spent_s <= share_s]
+        forecast = Forecast(self._blocks.block_s)
+        now_s = forecast.plus(self._need(t, blocks=1) for t in fair).seconds
+        needs = [(self._need(t, look), t.spent_s <= share_s) for t in tracks]
+        later = forecast.plus(replace(n, blocks=n.blocks - plays) for n, plays in needs)
+        return fair if now_s + later.seconds <= self._budget.left_s() else tracks
+
+    def _fitting(
+        self, units: Sequence[Sequence[Track]], look: int, forecast: Forecast
+    ) -> list[Sequence[Track]]:
+        left_s = self._budget.left_s()
+        return fitting(units, lambda u: [self._need(t, look) for t in u], forecast, left_s)
+
+    def _forecast_of_begun(self) -> Forecast:
+        begun = [track for unit in self._open_units(begun=True) for track in unit]
+        return Forecast(self._blocks.block_s).plus(map(self._need, begun))
+
+    def _need(self, track: Track, look: int | None = None, blocks: int | None = None) -> Need:
+        """Return what a test needs until `look`, for so many `blocks`, or until its next look."""
+        if blocks is None:
+            until = self._next_look(track) if look is None else self._blocks_until(track, look)
+            blocks = max(1, until - len(track.blocks))
+        kind = track.benchmark.order(0.0, track.plan).kind
+        return Need(kind, blocks, self._block_s(track))
+
+    def _blocks_until(self, track: Track, look: int) -> int:
+        b = track.benchmark
+        if look == LAST_WORD:
+            return LEAST_BLOCKS
+        return blocks_until(self._partner, b.nodeid, b.spec, look)
+
+    def _first_look(self, track: Track) -> int:
+        return self._blocks_until(track, FIRST_LOOK)
+
+    def _next_look(self, track: Track) -> int:
+        """Return the number of blocks at which there is something to decide, on the test's time or
+        on what stands beside it.
+        """
+        extras = self._beside_of.get(track.benchmark.nodeid, ())
+        decisions = (track.decision, *(extra.decision for extra in extras))
+        looks = [d.next_look for d in decisions if d and d.next_look > len(track.blocks)]
+        return max(min(looks, default=self._first_look(track)), track.least_blocks)
+
+    def _block_s(self, track: Track) -> float:
+        """Return what a block of the test takes: as planned, at the pace of its own blocks or else
+        of all; or as an earlier scout lets expect.
+        """
+        if track.plan is not None:
+            pace = track.pace if track.planned_s else self._pace
+            return pace * track.usual_s(track.plan)
+        if track.scout is None:
+            return USUAL_BLOCK_S
+        seen = track.scout.seen
+        plan = choose_plan(seen, track.benchmark.spec, self._cores)
+        return track.scout.seconds + block_seconds(plan, seen) - seen.first_ns / 1e9
+
+    def _all_need_s(self) -> float | None:
+        """Return what all tests need here, with what the budget is needed for besides; those that
+        nobody has seen as much as the others. None: none was seen.
+        """
+        tracks = [t for t in self.tracks.values() if not t.failure and t.skipped is None]
+        known = [track for track in tracks if track.plan]
+        if not known:
+            return None
+        needs = (self._need(t, blocks=self._whole_blocks(t)) for t in known)
+        blocks_s = Forecast(self._blocks.block_s).plus(needs).seconds
+        scouts_s = sum(track.scouted_s for track in known)
+        return self._besides_s() + (scouts_s + blocks_s) * len(tracks) / len(known)
+
+    def _whole_blocks(self, track: Track) -> int:
+        """Return how many blocks the test needs in all."""
+        if not track.blocks:
+            return self._blocks_until(track, USUAL_LOOK) if track.open else 0
+        return self._next_look(track) if track.open or track.cut_off else len(track.blocks)
+
+    # -- blocks ---------------------------------------------------------------------------
 
     def _run_block(self, index: int, orders: list[Order]) -> None:
         startup_s = self._budget.startup_deadline_s()
+        plans = {order.nodeid: order.plan for order in orders}
         for played in self._blocks.run(index, orders, self._open_orders(), startup_s):
-            self._take_block(self.tracks[played.nodeid], played, index)
+            self._take_block(self.tracks[played.nodeid], played, index, plans[played.nodeid])
             if self._budget.left_s() <= 0:
                 break
         for track in self.tracks.values():
             if track.open and track.blocks:
                 self._judge(track, exhausted=False)
         self._judge_extras(exhausted=False)
+        tracks = self.tracks.values()
+        if planned_s := sum(track.planned_s for track in tracks):
+            # Compiling may be over with the scouts; but others may be slower than these.
+            self._pace = SLACK * sum(track.spent_s for track in tracks) / planned_s
         self._show_progress(index)
 
     def _open_orders(self) -> list[Order]:
-        return [self._order(t, t.plan) for t in self.tracks.values() if t.open and t.plan]
+        """Return an order for each test that the next workers may be told to run."""
+        return [
+            self._order(t, t.plan) if t.plan else self._scout_order(t)
+            for t in self.tracks.values()
+            if t.open
+        ]
+
+    def _scout_order(self, track: Track) -> Order:
+        b = track.benchmark
+        return b.order(min(self._budget.scout_deadline_s(), b.timeout_s))
 
     def _order(self, track: Track, plan: Plan) -> Order:
         b = track.benchmark
@@ -125,17 +336,6 @@ class Campaign:
         # A block makes far more calls than the job that a test's own timeout is meant for.
         deadline_s = min(self._budget.block_deadline_s(expected_s), b.timeout_s + expected_s)
         return b.order(deadline_s, plan)
-
-    def _orders(self) -> list[Order]:
-        """Return the orders of the next block: those of open tests, but of none that does not fit
-        into what is left, and none that has had more than its share of time: one slow test would
-        leave all others without the blocks they need.
-        """
-        left_s = self._budget.left_s()
-        orders = [o for o in self._open_orders() if self.tracks[o.nodeid].block_s <= left_s]
-        spent_s = {order.nodeid: self.tracks[order.nodeid].spent_s for order in orders}
-        share_s = FAIR_SHARE * sum(spent_s.values()) / max(1, len(orders))
-        return self._lengthened([o for o in orders if spent_s[o.nodeid] <= share_s])
 
     def _lengthened(self, orders: Sequence[Order]) -> list[Order]:
         """Return the orders with more pairs where those cost no time: a few short tests are done
@@ -155,14 +355,15 @@ class Campaign:
         if not track.both_ran(played.runs):
             return
         scouts = [run.report for run in played.runs if isinstance(run.report, ScoutReport)]
-        seen = reduce(Scouted.worst, (scout.seen for scout in scouts))
+        head, partner = scouts[0], _partner_report(played)
+        speeds = partner if isinstance(partner, KernelSpeeds) else None
+        if speeds is None and track.scout is not None:
+            speeds = track.scout.speeds
+        track.scout = ScoutRecord(head.seen, played.seconds, speeds)
         track.scouted_ns = tuple(scout.seen.call_ns for scout in scouts)
-        track.seen, track.scouted_s, track.steps = seen, played.seconds, scouts[0].steps
-        plan = choose_plan(seen, track.benchmark.spec, self._cores)
-        track.plan = self._partner.plan(plan, seen, _partner_report(played))
-        track.first_call_ns = scouts[0].seen.first_ns
-        for name, run in zip(("head", "base"), played.runs, strict=False):
-            track.imported[name] = run.imported
+        track.steps, track.first_call_ns = head.steps, head.seen.first_ns
+        self._plan(track, reduce(Scouted.worst, (s.seen for s in scouts)), played.seconds, partner)
+        track.note_imported(played.runs)
         self._look_for_differences(track, played)
 
     def _look_for_differences(self, track: Track, played: Played) -> None:
@@ -179,13 +380,34 @@ class Campaign:
         elif self._same_code.watched:
             self._blocks.renew()
 
-    def _take_block(self, track: Track, played: Played, index: int) -> None:
+    def _recall(self, track: Track, record: ScoutRecord) -> None:
+        """Take what an earlier run has seen: as a guess, or where the partner allows it for this
+        run's own scout.
+        """
+        track.scout = record
+        if self._partner.recalls(record.speeds):
+            track.recalled = True
+            self._plan(track, record.seen, record.seconds, record.speeds)
+
+    def _plan(self, track: Track, seen: Scouted, seconds: float, report: Report | None) -> None:
+        track.seen, track.scouted_s = seen, seconds
+        plan = choose_plan(seen, track.benchmark.spec, self._cores)
+        track.plan = self._partner.plan(plan, seen, report)
+
+    def _take_block(self, track: Track, played: Played, index: int, plan: Plan | None) -> None:
         track.spent_s += played.seconds
         track.cost += played.cost
+        track.planned_s += track.usual_s(plan) if plan else 0.0
         if not track.both_ran(played.runs):
             return
         head, partner = played.runs[0].report, _partner_report(played)
         assert isinstance(head, Measurement)
+        if track.recalled:
+            if track.scout is None or not track.scout.bears_out(head.block):
+                track.forget_scout()
+                return
+            track.recalled, track.steps = False, head.steps
+            track.note_imported(played.runs)
         if not self._check_work(track, head.block.work, partner):
             return
         block = self._partner.block(head.block, partner)
@@ -204,11 +426,13 @@ class Campaign:
     # -- judging ----------------------------------------------------------------------------
 
     def _judge(self, track: Track, exhausted: bool) -> None:
-        if comparison := self._comparison(track):
+        comparison = self._comparison(track)
+        if comparison is not None and track.blocks:
             track.ratios = comparison.ratios(track.block_ratios)
             decision = decide(track.ratios, self._gate(track), exhausted)
             track.decision = decision if comparison.judged else replace(decision, outcome=None)
-        if track.other_work is None:
+        judged = comparison is not None and comparison.judged
+        if track.other_work is None and not judged:
             nodeid, number = track.benchmark.nodeid, len(track.blocks)
             track.ended = self._partner.enough(nodeid, number, exhausted)
 
@@ -238,7 +462,18 @@ class Campaign:
         for track in self.tracks.values():
             if track.open:
                 self._judge(track, exhausted=True)
+        if not self._interrupted:
+            self._close_unreached()
         self._judge_extras(exhausted=True)
+
+    def _close_unreached(self) -> None:
+        """Say of tests that have no block which budget would have reached them."""
+        all_need_s = self._all_need_s()
+        if all_need_s is not None and any(t.open or t.cut_off for t in self.tracks.values()):
+            self.needed_s = self._budget.advised_s(all_need_s)
+        for track in self.tracks.values():
+            if track.open and not track.blocks:
+                track.ended = Ended.not_measured("it", self._budget.seconds, self.needed_s)
 
     def _result(self, track: Track) -> TestResult:
         b = track.benchmark
@@ -301,6 +536,7 @@ class Campaign:
                 widest=max(widths, default=None),
                 elapsed_s=self._budget.elapsed_s(),
                 budget_s=self._budget.seconds,
+                needed_s=self._all_need_s() if blocks else None,
             )
         )
 
@@ -309,8 +545,19 @@ def _keep_together(tracks: Sequence[Track]) -> None:
     """Let all of these tests be measured where one of them is: they are judged together, too."""
     if any(track.open for track in tracks):
         for track in tracks:
-            if track.ended and track.ended.outcome is Outcome.SAME_CODE:
+            if track.is_same_code:
                 track.ended = None
+
+
+def _units(tracks: Iterable[Track]) -> list[list[Track]]:
+    """Return the tests as they are begun: all sizes of one together, since its exponent needs
+    blocks of all of them.
+    """
+    units: dict[str, list[Track]] = {}
+    for track in tracks:
+        b = track.benchmark
+        units.setdefault(b.nodeid if b.input_size is None else b.family, []).append(track)
+    return list(units.values())
 
 
 def _partner_report(played: Played) -> Report | None:

@@ -69,6 +69,10 @@ class Partner(Protocol):
         """Return the plan of a test, given what the scouts saw."""
         ...
 
+    def recalls(self, speeds: KernelSpeeds | None) -> bool:
+        """Return whether a plan may rest on what the scout of an earlier run saw."""
+        ...
+
     def block(self, head: SideBlock, report: Report | None) -> Block:
         """Return what both sides measured as one block."""
         ...
@@ -98,6 +102,15 @@ def gate_of(
     return Gate(allowed, tests) if comparison is None else comparison.gate(allowed, tests, blocks)
 
 
+def blocks_until(partner: Partner, nodeid: str, spec: Spec, look: int) -> int:
+    """Return how many blocks a test has at one of its looks, or where there is nothing to compare
+    it with, when its value and spread can be shown.
+    """
+    alone = partner.comparison(nodeid) is None
+    blocks = SOLO_BLOCKS if alone else Gate(partner.allowed(spec)).looks[look]
+    return max(blocks, partner.least_blocks)
+
+
 @dataclass(frozen=True, slots=True)
 class Alone:
     """Nothing to compare with: show value and spread."""
@@ -107,6 +120,9 @@ class Alone:
 
     def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
         return plan
+
+    def recalls(self, speeds: KernelSpeeds | None) -> bool:
+        return True
 
     def block(self, head: SideBlock, report: Report | None) -> Block:
         return Block(head)
@@ -121,7 +137,7 @@ class Alone:
         return None
 
     def enough(self, nodeid: str, blocks: int, exhausted: bool) -> Ended | None:
-        return Ended.alone(blocks) if exhausted or blocks >= SOLO_BLOCKS else None
+        return Ended.alone() if blocks >= (1 if exhausted else SOLO_BLOCKS) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +169,9 @@ class BaseRevision:
 
     def plan(self, plan: Plan, seen: Scouted, report: Report | None) -> Plan:
         return plan
+
+    def recalls(self, speeds: KernelSpeeds | None) -> bool:
+        return False  # nobody has seen the base, which may be another one by now
 
     def block(self, head: SideBlock, report: Report | None) -> Block:
         assert isinstance(report, Measurement)
@@ -215,6 +234,9 @@ class Kernels:
         assert isinstance(report, KernelSpeeds)
         return with_kernels(plan, seen, report.unit_ns)
 
+    def recalls(self, speeds: KernelSpeeds | None) -> bool:
+        return speeds is not None and not self.saving
+
     def block(self, head: SideBlock, report: Report | None) -> Block:
         assert isinstance(report, Measurement)
         return Block(head, reference=Reference(report.kernel_ns))
@@ -236,7 +258,9 @@ class Kernels:
         level = self.levels.get(nodeid)
         if isinstance(level, Level):
             return level.foreign
-        return Ended.alone(blocks) if level is None else level
+        if isinstance(level, Ended):
+            return level
+        return Ended.alone() if blocks else None
 
 
 def _threshold(spec: Spec, given: float | None, default: float) -> float:

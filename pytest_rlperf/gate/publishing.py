@@ -101,6 +101,7 @@ def write_report(
 LETTERS = {
     Outcome.ACCEPTED: "a",
     Outcome.INCONCLUSIVE: "?",
+    Outcome.NOT_MEASURED: "~",
     Outcome.INCOMPARABLE: "≠",
     Outcome.NO_BASELINE: "-",
     Outcome.SAME_CODE: "=",

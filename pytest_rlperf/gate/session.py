@@ -1,8 +1,9 @@
 """What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
 
+import datetime
 import os
 import time
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -16,7 +17,8 @@ from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
 from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.publishing import report_tests, status_of
-from pytest_rlperf.gate.selection import reached_tests, selected_scope
+from pytest_rlperf.gate.remembered import RememberedScouts
+from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.gate.worker_args import Revisions, staged
 from pytest_rlperf.machine.host import available_cores
@@ -26,19 +28,20 @@ from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import Profiler, point_to_revision
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
-from pytest_rlperf.report.text import Style, render_summary
+from pytest_rlperf.report.text import Style, render_summary, render_undecided
+from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
 from pytest_rlperf.workers.blocks import Blocks
 from pytest_rlperf.workers.pair import Stage
 
-MEMORY_SHARE = 0.3
-"""Of the budget, kept for memory where tests ask for that and for time."""
+MEMORY_SHARE = 0.5
+"""Of the budget, for memory at most before timing has its turn."""
 NO_OWN = "no stored baseline of this machine"
 SAVE_ONE = "pytest --rlperf --rlperf-save saves one here."
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
@@ -93,11 +96,21 @@ class GateSession(MeasuringSession):
     def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
         if self._revision is None or not self._settings.reached:
             return super()._narrowed(items)
-        head = None if self._revisions.head is None else self._revisions.head.sha
-        reached = reached_tests(items, self._config.rootpath, self._revision.sha, head)
+        reached = self._reached(items, self._revision)
         self._notices += () if reached.notice is None else (reached.notice,)
         self._untouched = bool(items) and not reached.nodeids
         return reached.nodeids
+
+    def _reached(self, items: Sequence[pytest.Item], base: Revision) -> Reached:
+        """Return the tests that the change can reach; all of them where that is not known."""
+        head = None if self._revisions.head is None else self._revisions.head.sha
+        return reached_tests(items, self._config.rootpath, base.sha, head)
+
+    def _first(self, items: Sequence[pytest.Item]) -> Set[str]:
+        """Return the tests that come first where there is no time for all."""
+        if self._revision is None or self._settings.reached:
+            return frozenset()
+        return self._reached(items, self._revision).nodeids
 
     def _measure(self, session: pytest.Session) -> None:
         collected = not session.testsfailed
@@ -114,34 +127,38 @@ class GateSession(MeasuringSession):
         with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
             self._notices += notices
             blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
+            memory = self._memory(benchmarks, stage, budget, line)
+            scouts = self._remembered_scouts(benchmarks, facts)
             campaign = Campaign(
                 [b for b in benchmarks if b.timed],
                 blocks,
                 partner=partner,
-                budget=_for_time(budget, benchmarks),
+                budget=budget,
                 cores=len(cores),
                 show=line.show,
                 gates=_gates(benchmarks),
+                scouts=scouts.load(),
+                first=lambda: self._first(session.items),
+                besides_s=memory.needed_s,
                 same_code=stage.same_code,
             )
-            memory: MemoryCampaign | None = None  # after the timing, if it comes to that
             interrupted = True
             try:
-                campaign.run()
+                _measure_all(memory, campaign, budget, spent_s)
                 with _booked(spent_s, "profiles", budget):
                     self._explain(list(campaign.tracks.values()), partner, stage, line)
-                memory = self._memory(benchmarks, campaign.results(), stage, budget, line)
-                with _booked(spent_s, "memory", budget):
-                    memory.run()
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
                 line.clear()
-                seconds = budget.elapsed_s()
+                seconds, needed_s = budget.elapsed_s(), campaign.needed_s
+                if memory.unreached and needed_s is None:
+                    needed_s = budget.advised_s(seconds + memory.needed_s())
+                memory.close(budget.seconds, needed_s, interrupted)
+                scouts.keep(campaign.scouts)
                 mode = self._store.mode if self._store else "against"
-                timed = campaign.results()
-                memory = memory or self._memory(benchmarks, timed, stage, budget, line)
-                tests = _attached(benchmarks, timed, memory, interrupted)
+                tests = _attached(benchmarks, campaign.results(), memory)
                 run = self._result(mode, tests, facts, seconds, interrupted)
+                run = replace(run, budget_s=budget.seconds, needed_s=needed_s)
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
                 # Profiles and memory with their workers: of those tests only know their own part.
                 parts = [test.cost for test in tests if test.cost]
@@ -166,23 +183,31 @@ class GateSession(MeasuringSession):
             Profiler(stage, wish, self._settings.report or own, line.write).explain(tracks)
 
     def _memory(
-        self,
-        benchmarks: Sequence[Benchmark],
-        timed: Sequence[TestResult],
-        stage: Stage,
-        budget: Budget,
-        line: ProgressLine,
+        self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
     ) -> MemoryCampaign:
-        over = {t.nodeid for t in timed if t.failure is not None or t.skipped is not None}
-        return MemoryCampaign(
-            [b for b in benchmarks if b.memory and b.nodeid not in over],
+        def show(progress: Progress) -> None:
+            line.show(replace(progress, elapsed_s=budget.elapsed_s(), budget_s=budget.seconds))
+
+        memory = MemoryCampaign(
+            [b for b in benchmarks if b.memory],
             MemoryRuns(stage),
             levels=self._store.memory_levels if self._store else {},
             limits=self._settings.limits,
-            budget=budget,
             gates=_gates(benchmarks),
-            show=line.show,
+            show=show,
         )
+        if stage.same_code is not None and stage.same_code.changes.none:
+            for track in memory.tracks.values():
+                track.track.ended = Ended.same_code(stage.same_code.changes)
+        return memory
+
+    def _remembered_scouts(
+        self, benchmarks: Sequence[Benchmark], facts: Fingerprint
+    ) -> RememberedScouts:
+        cache, root = cache_folder(os.environ), self._config.rootpath
+        today = datetime.datetime.now(datetime.UTC).toordinal()
+        timed = [b for b in benchmarks if b.timed]
+        return RememberedScouts.of(cache, root, timed, facts, today)
 
     def _judged(self, run: RunResult) -> RunResult:
         """Return the run with what it was compared with, and judged by the project's rules."""
@@ -235,6 +260,8 @@ class GateSession(MeasuringSession):
             terminalreporter.write_line(advice, yellow=True, bold=True)
         for annotation in self._published.annotations:
             terminalreporter.write_line(annotation)
+        if undecided := render_undecided(run):
+            terminalreporter.write_line(f"rlperf: {undecided}", yellow=True, bold=True)
 
     def _advice(self, run: RunResult) -> Iterator[str]:
         if run.interrupted:
@@ -282,31 +309,48 @@ def _gates(benchmarks: Sequence[Benchmark]) -> int:
     return own + starts + exponents + efficiencies((b.nodeid, b.size) for b in timed)
 
 
-def _for_time(budget: Budget, benchmarks: Sequence[Benchmark]) -> Budget:
-    """Return the part of the budget that timing may take."""
-    if not any(b.memory for b in benchmarks):
-        return budget
-    return budget.part((1 - MEMORY_SHARE) * budget.seconds)
+def _measure_all(
+    memory: MemoryCampaign, campaign: Campaign, budget: Budget, spent_s: dict[str, float]
+) -> None:
+    """Scout, measure memory, then time, then what of memory its share of the budget was too small
+    for. A test that failed, was skipped or runs the same code in one is not run in the other.
+    """
+    sized = {nodeid: each.track for nodeid, each in memory.tracks.items()}
+
+    def measure_memory(part: Budget) -> None:
+        _hand_on_ends(campaign.tracks, sized)
+        with _booked(spent_s, "memory", budget):
+            memory.run(part)
+        _hand_on_ends(sized, campaign.tracks)
+
+    part = budget.part(MEMORY_SHARE * budget.seconds) if campaign.tracks else budget
+    campaign.run(after_scouts=lambda: measure_memory(part))
+    measure_memory(budget)
+
+
+def _hand_on_ends(over: Mapping[str, Track], others: Mapping[str, Track]) -> None:
+    for nodeid in over.keys() & others.keys():
+        track, other = over[nodeid], others[nodeid]
+        other.failure, other.skipped = track.failure, track.skipped
+        if track.is_same_code:
+            other.ended = track.ended
 
 
 @contextmanager
 def _booked(spent_s: dict[str, float], part: str, budget: Budget) -> Iterator[None]:
-    """Note what the block takes, also where it is interrupted."""
+    """Add what the block takes, also where it is interrupted."""
     begun_s = budget.elapsed_s()
     try:
         yield
     finally:
-        spent_s[part] = budget.elapsed_s() - begun_s
+        spent_s[part] = spent_s.get(part, 0.0) + budget.elapsed_s() - begun_s
 
 
 def _attached(
-    benchmarks: Sequence[Benchmark],
-    timed: Sequence[TestResult],
-    memory: MemoryCampaign,
-    interrupted: bool,
+    benchmarks: Sequence[Benchmark], timed: Sequence[TestResult], memory: MemoryCampaign
 ) -> list[TestResult]:
     """Return the tests in their order, with what is known of time and memory."""
     results = {test.nodeid: test for test in timed}
     for nodeid in memory.tracks:
-        results[nodeid] = memory.attached(nodeid, results.get(nodeid), interrupted)
+        results[nodeid] = memory.attached(nodeid, results.get(nodeid))
     return [results[b.nodeid] for b in benchmarks if b.nodeid in results]

@@ -4,9 +4,10 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from pytest_rlperf.model.block import Block, LogRatios
+from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.memory import Probe
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import Failure, JobSize
@@ -14,8 +15,8 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.mpi.report import render_job, render_outputs
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
-from pytest_rlperf.wire import Order
-from pytest_rlperf.workers.planning import block_seconds
+from pytest_rlperf.wire import KernelSpeeds, Order
+from pytest_rlperf.workers.planning import WAITS_SHARE, block_seconds
 from pytest_rlperf.workers.side import SideRun, State
 
 UNMEASURED = (
@@ -26,6 +27,10 @@ CAUGHT = (
     "the measured function raised and the test caught it, so there is nothing to judge; measure "
     "a call that returns."
 )
+
+MOST_OFF = 4
+"""A plan is remembered as long as a call takes no more than so many times what it took, and no
+less than that part of it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,27 @@ class Benchmark:
         return Order(self.nodeid, deadline_s, plan, probe, self.spec.threads, self.nprocs)
 
 
+@dataclass(frozen=True, slots=True)
+class ScoutRecord:
+    """What the scout of head saw of a test, as later runs remember it."""
+
+    seen: Scouted
+    seconds: float  # fixtures and calls
+    speeds: KernelSpeeds | None = None  # of the reference kernels; None: they did not play
+    day: int = 0  # when it was used last, in days since the epoch
+
+    def bears_out(self, block: SideBlock) -> bool:
+        """Return whether a block is that of the test which was scouted: its calls take about as
+        long, and do not wait where they computed.
+        """
+        if not 1 / MOST_OFF <= block.call_ns / max(self.seen.call_ns, 1.0) <= MOST_OFF:
+            return False
+        if self.seen.hosted or self.seen.processes > 1:  # others compute for it
+            return True
+        waits = sum(block.cpu_ns) < WAITS_SHARE * sum(block.own_ns)
+        return waits == (self.seen.cpu_share < WAITS_SHARE)
+
+
 @dataclass(slots=True)
 class Track:
     """One test in a campaign, which fills this block by block."""
@@ -67,8 +93,12 @@ class Track:
     seen: Scouted | None = None
     scouted_ns: tuple[float, ...] = ()  # a call, by side
     scouted_s: float = 0.0  # fixtures and calls of the scout
+    scout: ScoutRecord | None = None  # this run's, or an earlier one's
+    recalled: bool = False  # its plan rests on an earlier scout, which no block has borne out yet
+    begun: bool = False  # it shall have blocks
     spent_s: float = 0.0  # in blocks
     cost: Spending = field(default_factory=Spending)  # scouting and profiling included
+    planned_s: float = 0.0  # what they should have taken
     steps: int | None = None
     first_call_ns: float | None = None  # head's
     blocks: list[Block] = field(default_factory=list)
@@ -85,9 +115,14 @@ class Track:
     explanation: Explanation | None = None  # None: nobody asked why
 
     @property
-    def block_s(self) -> float:
-        """Return what a block of the test takes, as seen so far."""
-        return self.spent_s / len(self.blocks) if self.blocks else self.scouted_s
+    def pace(self) -> float:
+        """Return how much longer than planned its blocks take; 1 as long as it has none."""
+        return self.spent_s / self.planned_s if self.planned_s else 1.0
+
+    @property
+    def is_same_code(self) -> bool:
+        """Return whether it left because it runs the same code on both sides."""
+        return self.ended is not None and self.ended.outcome is Outcome.SAME_CODE
 
     @property
     def open(self) -> bool:
@@ -96,6 +131,13 @@ class Track:
         undecided = self.decision is None or self.decision.outcome is None
         wanted = undecided and self.other_work is None
         return wanted or self.held or len(self.blocks) < self.least_blocks
+
+    @property
+    def cut_off(self) -> bool:
+        """Return whether it is undecided because there was no time for more blocks."""
+        if self.decision is None or not self.decision.out_of_time:
+            return False
+        return self.decision.outcome is Outcome.INCONCLUSIVE
 
     @property
     def judged(self) -> tuple[float, ...]:
@@ -107,6 +149,21 @@ class Track:
         """Return what a block of this plan should take; fixtures are made anew in it."""
         assert self.seen is not None
         return self.scouted_s + block_seconds(plan, self.seen)
+
+    def usual_s(self, plan: Plan) -> float:
+        """Return the same without room for trouble: the scout's time holds a first call already."""
+        assert self.seen is not None
+        return self.expected_s(plan) - self.seen.first_ns / 1e9
+
+    def note_imported(self, runs: Sequence[SideRun]) -> None:
+        for name, run in zip(("head", "base"), runs, strict=False):
+            self.imported[name] = run.imported
+
+    def forget_scout(self) -> None:
+        """Let the test wait for a scout: the one that was remembered saw another test."""
+        self.plan = self.seen = self.scout = None
+        self.recalled = self.begun = False
+        self.spent_s = self.planned_s = 0.0
 
     def both_ran(self, runs: Sequence[SideRun]) -> bool:
         """Note what ended before it was measured, head's trouble as the test's failure; return

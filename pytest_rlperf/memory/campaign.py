@@ -1,6 +1,7 @@
 """The memory of tests: rounds of fresh processes until every metric is decided or time is up.
 
-After the timing and apart from it, so that neither disturbs the other.
+Before the timing and apart from it, so that neither disturbs the other and timing knows what is
+left; what needs longer goes on after it. A test is begun where the time left carries it to a look.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -8,6 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_rlperf.baselines.levels import MemoryLevel
 from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.schedule import Forecast, Need, fitting
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
@@ -50,6 +52,7 @@ class MemoryTrack:
     track: Track  # how it fails, is skipped, or has trouble on the base
     level: MemoryLevel | Ended | None  # what is stored of it, or why that is no use
     repeats: int = 0  # 0: not scouted yet
+    scouted_s: float = 0.0
     round_s: float = 0.0  # what the last one took
     spent_s: float = 0.0  # in all of them
     head: dict[str, list[float]] = field(default_factory=dict)  # by metric, one a process
@@ -78,6 +81,18 @@ class MemoryTrack:
     def open(self) -> bool:
         return self.track.open and self.rounds < MOST_ROUNDS and bool(list(self.passes()))
 
+    @property
+    def rounds_wanted(self) -> int:
+        """Return how many more tell something."""
+        looks = [d.next_look for d in self.decisions.values() if d.outcome is None]
+        return max(1, min(looks, default=LOOKS[0]) - self.rounds)
+
+    @property
+    def whole_s(self) -> float:
+        """Return what it needs in all, as far as is known."""
+        more = self.rounds_wanted if self.open else 0
+        return self.scouted_s + (self.rounds + more) * self.round_s
+
     def passes(self) -> Iterator[Pass]:
         """Yield the passes in which something that can be measured is undecided."""
         for pass_, names in PASSES.items():
@@ -103,7 +118,6 @@ class MemoryCampaign:
         *,
         levels: Mapping[str, MemoryLevel | Ended],
         limits: Limits,
-        budget: Budget,
         gates: int,
         show: Callable[[Progress], None],
     ) -> None:
@@ -113,41 +127,73 @@ class MemoryCampaign:
         self.tracks = {b.nodeid: MemoryTrack(Track(b), levels.get(b.nodeid)) for b in benchmarks}
         self._runs = runs
         self._limits = limits
-        self._budget = budget
         self._gates = gates
         self._show = show
+        self._number = 0  # of the round
 
-    def run(self) -> None:
-        """Fill the tracks; what was measured stays there whatever ends the run."""
-        number = 0
+    def run(self, budget: Budget) -> None:
+        """Fill the tracks as far as the budget goes, from where they are; what was measured stays
+        there whatever ends the run.
+        """
         try:
-            while self._budget.left_s() > 0 and (tracks := self._open()):
+            while budget.left_s() > 0 and (tracks := self._next(budget.left_s())):
                 for track in tracks:
-                    self._play(track, number)
-                    self._show_progress(number)
-                    if self._budget.left_s() <= 0:
+                    self._play(track, budget)
+                    self._show_progress(budget)
+                    if budget.left_s() <= 0:
                         break
-                number += 1
-            self._name_lines(number)
+                self._number += 1
+            self._name_lines(budget)
         finally:
             self._runs.close()
-            for track in self.tracks.values():
-                self._judge(track, exhausted=True)
 
-    def _open(self) -> list[MemoryTrack]:
-        """Return the tracks that want another round and whose round fits into the time left."""
-        left_s = self._budget.left_s()
-        return [t for t in self.tracks.values() if t.open and t.round_s <= left_s]
+    def close(self, budget_s: float, needed_s: float | None, interrupted: bool) -> None:
+        """Judge all by what was measured, since there will be no more; `needed_s` would have done
+        for those that the budget did not reach.
+        """
+        for track in [] if interrupted else self.unreached:
+            track.track.ended = Ended.not_measured("its memory", budget_s, needed_s)
+        for track in self.tracks.values():
+            self._judge(track, exhausted=True)
+
+    @property
+    def unreached(self) -> list[MemoryTrack]:
+        return [track for track in self.tracks.values() if track.open and not track.rounds]
+
+    def needed_s(self) -> float:
+        """Return what all tests need; those that nobody has seen as much as the others."""
+        running = [t for t in self.tracks.values() if t.repeats or t.open]
+        known = [track.whole_s for track in running if track.repeats]
+        return sum(known) * len(running) / max(1, len(known))
+
+    def _next(self, left_s: float) -> list[MemoryTrack]:
+        """Return a track to be scouted, as long as those that are known leave time for one more; or
+        else the tracks that can come to their next look.
+        """
+        known = [track for track in self.tracks.values() if track.open and track.repeats]
+        fit = fitting(
+            known,
+            lambda t: [Need(t.benchmark.order(0.0).kind, t.rounds_wanted, t.round_s)],
+            Forecast(lambda kind, seconds: seconds),
+            left_s,
+            urgent=lambda t: t.rounds < LOOKS[0],
+        )
+        unknown = [track for track in self.tracks.values() if track.open and not track.repeats]
+        usual_s = self.needed_s() / max(1, len(self.tracks))
+        taken_s = sum(track.rounds_wanted * track.round_s for track in fit)
+        if unknown and len(fit) == len(known) and taken_s + usual_s <= left_s:
+            return unknown[:1]
+        return fit
 
     # -- measuring ----------------------------------------------------------------------------
 
-    def _play(self, track: MemoryTrack, number: int) -> None:
+    def _play(self, track: MemoryTrack, budget: Budget) -> None:
         if not track.repeats:
-            self._scout(track)
+            self._scout(track, budget)
             return
         taken_s = 0.0
         for pass_ in list(track.passes()):
-            played = self._run(track, number, Probe(pass_, track.repeats))
+            played = self._run(track, Probe(pass_, track.repeats), budget)
             taken_s += played.seconds
             if not track.track.both_ran(played.runs):
                 return
@@ -155,33 +201,34 @@ class MemoryCampaign:
         track.round_s = taken_s
         self._judge(track, exhausted=False)
 
-    def _scout(self, track: MemoryTrack) -> None:
+    def _scout(self, track: MemoryTrack, budget: Budget) -> None:
         """See how long a call takes, so that all processes of both sides make equally many."""
-        played = self._run(track, 0, Probe(Pass.RESIDENT, SCOUT_REPEATS), curve=True)
+        played = self._run(track, Probe(Pass.RESIDENT, SCOUT_REPEATS), budget, curve=True)
         if not track.track.both_ran(played.runs):
             return
-        track.round_s, track.curves = 2 * played.seconds, played.curves
+        track.scouted_s, track.curves = played.seconds, played.curves
+        track.round_s = 2 * played.seconds
         stored = track.level.repeats if isinstance(track.level, MemoryLevel) else None
         track.repeats = stored or repeats_for(max(report.call_s for report in _reports(played)))
 
-    def _name_lines(self, number: int) -> None:
+    def _name_lines(self, budget: Budget) -> None:
         """Name the lines at the peak of tests that have grown, where memray is installed."""
         for track in self.tracks.values():
             decisions = track.decisions.values()
             grown = any(decision.outcome is Outcome.REGRESSED for decision in decisions)
-            if grown and is_installed() and self._budget.left_s() > track.round_s:
-                played = self._run(track, number, Probe(Pass.EXACT, track.repeats))
+            named = any(evidence.peak_sites for evidence in track.evidence)
+            if grown and not named and is_installed() and budget.left_s() > track.round_s:
+                played = self._run(track, Probe(Pass.EXACT, track.repeats), budget)
                 # The verdict stands without it.
                 if all(run.state is State.RAN and run.report for run in played.runs):
                     self._take(track, played)
 
     def _run(
-        self, track: MemoryTrack, number: int, probe: Probe, curve: bool = False
+        self, track: MemoryTrack, probe: Probe, budget: Budget, curve: bool = False
     ) -> MemoryPlayed:
-        b = track.benchmark
-        deadline_s = self._budget.block_deadline_s(max(track.round_s, CALLS_S))
-        order = b.order(deadline_s, probe=probe)
-        played = self._runs.run(number, order, self._budget.startup_deadline_s(), curve)
+        deadline_s = budget.block_deadline_s(max(track.round_s, CALLS_S))
+        order = track.benchmark.order(deadline_s, probe=probe)
+        played = self._runs.run(self._number, order, budget.startup_deadline_s(), curve)
         track.spent_s += played.seconds
         return played
 
@@ -216,7 +263,7 @@ class MemoryCampaign:
             else:
                 yield _against_stored(metric, head, track.level)
 
-    def attached(self, nodeid: str, timed: TestResult | None, interrupted: bool) -> TestResult:
+    def attached(self, nodeid: str, timed: TestResult | None) -> TestResult:
         """Return the result of a test with what is known of its memory; `timed` is None where its
         time is not measured.
         """
@@ -239,7 +286,7 @@ class MemoryCampaign:
                 repeats=memory.repeats,
                 head=head,
                 base=base if self._runs.paired else None,
-                trouble=None if metrics else _trouble(track, interrupted),
+                trouble=None if metrics or track.failure else _trouble(track),
             ),
         )
         if track.failure is None and track.skipped is None:
@@ -255,16 +302,16 @@ class MemoryCampaign:
         )
         return tuple(_labelled(m, head) if m.name == PEAK else m for m in metrics)
 
-    def _show_progress(self, number: int) -> None:
+    def _show_progress(self, budget: Budget) -> None:
         done = sum(not track.open for track in self.tracks.values())
         self._show(
             Progress(
                 decided=done,
                 tests=len(self.tracks),
-                blocks=number,
+                blocks=self._number,
                 widest=None,
-                elapsed_s=self._budget.elapsed_s(),
-                budget_s=self._budget.seconds,
+                elapsed_s=budget.elapsed_s(),
+                budget_s=budget.seconds,
                 label="memory",
             )
         )
@@ -286,14 +333,11 @@ def _against_stored(
     return Sizes(metric, head, level.values[metric.name], stored=True, ended=ended)
 
 
-def _trouble(track: Track, interrupted: bool) -> Verdict:
+def _trouble(track: Track) -> Verdict:
     """Return why nothing is known of the memory of a test."""
     if track.ended is not None:
         return Verdict(track.ended.outcome, track.ended.reason)
-    before = "before its memory was measured"
-    reason = f"the budget ran out {before}; raise --rlperf-budget"
-    if interrupted:
-        reason = f"the run was interrupted {before}; run it again"
+    reason = "the run was interrupted before its memory was measured; run it again"
     return Verdict(Outcome.INCONCLUSIVE, reason)
 
 

@@ -23,6 +23,7 @@ class Outcome(StrEnum):
     UNCHANGED = "unchanged"
     IMPROVED = "improved"
     INCONCLUSIVE = "inconclusive"
+    NOT_MEASURED = "not_measured"  # the budget did not reach it
     INCOMPARABLE = "incomparable"
     NO_BASELINE = "no_baseline"
     SAME_CODE = "same_code"  # it runs the same code on both sides: nothing was measured
@@ -42,7 +43,9 @@ COMPARED = frozenset(
 )
 """Outcomes that rest on a comparison."""
 
-UNSURE = frozenset({Outcome.INCONCLUSIVE, Outcome.INCOMPARABLE, Outcome.NO_BASELINE})
+UNSURE = frozenset(
+    {Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED, Outcome.INCOMPARABLE, Outcome.NO_BASELINE}
+)
 """Outcomes that `--rlperf-strict` turns into failures."""
 
 
@@ -51,6 +54,7 @@ WORST_FIRST = (
     Outcome.FAILED,
     Outcome.ACCEPTED,
     Outcome.INCONCLUSIVE,
+    Outcome.NOT_MEASURED,
     Outcome.INCOMPARABLE,
     Outcome.NO_BASELINE,
     Outcome.IMPROVED,

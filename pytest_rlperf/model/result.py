@@ -305,6 +305,8 @@ class RunResult:
     base_commit: str | None = None  # of the base revision; None: there is none
     code_changes: CodeChanges | None = None  # None: nobody looked
     cost: Spending | None = None  # None: of a proof, or an older result
+    budget_s: float | None = None  # None: an older result does not say
+    needed_s: float | None = None  # a budget that should do for all tests; None: this one did
 
 
 # -- ends and progress --------------------------------------------------------------------------
@@ -321,3 +323,4 @@ class Progress:
     elapsed_s: float
     budget_s: float
     label: str = ""  # of the round, where there are several
+    needed_s: float | None = None  # by all tests, as far as is known; None: it is not yet

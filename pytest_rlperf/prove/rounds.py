@@ -16,7 +16,7 @@ from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.partners import Partner, gate_of
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.machine.fingerprint import comparable
-from pytest_rlperf.model.metric import COMPARED
+from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.result import Facts, Fingerprint, Goal, Progress, Proof, TestResult, Trial
 from pytest_rlperf.prove.rates import append, by_case, by_test, false_alarms, missed
 from pytest_rlperf.prove.report import render_change
@@ -187,10 +187,13 @@ class ProofRounds:
 
     def _benchmarks(self) -> list[Benchmark]:
         """Return the tests of the next round, without those that cannot be judged: they would not
-        do better in it.
+        do better in it. Those with the fewest verdicts come first, since a round may not reach all.
         """
-        unfit = {n for n, test in self._results.items() if test.headline.outcome not in COMPARED}
-        return [b for b in self._subject.benchmarks if b.nodeid not in unfit]
+        judged = COMPARED | {Outcome.NOT_MEASURED}
+        unfit = {n for n, test in self._results.items() if test.headline.outcome not in judged}
+        done = Counter(trial.nodeid for trial in self._trials)
+        fit = (b for b in self._subject.benchmarks if b.nodeid not in unfit)
+        return sorted(fit, key=lambda b: done[b.nodeid])
 
     def _fits(self, goal: Goal) -> bool:
         """Return whether a round should end before the time does. The first one is played in any
@@ -215,7 +218,9 @@ class ProofRounds:
         try:
             campaign.run()
         finally:  # Ctrl+C too
-            self._results |= {test.nodeid: test for test in campaign.results()}
+            for test in campaign.results():
+                if test.outcome is not Outcome.NOT_MEASURED or test.nodeid not in self._results:
+                    self._results[test.nodeid] = test
 
     def _keep(self, goal: Goal, tests: Sequence[TestResult]) -> None:
         """Count the verdicts on tests that have just been decided, and write them to the file."""

@@ -35,6 +35,7 @@ from pytest_rlperf.report.text import (
     render_head,
     render_summary,
     render_tests,
+    render_undecided,
     render_verdict,
     time_title,
     worst_first,
@@ -98,6 +99,8 @@ def _headline(run: RunResult) -> str:
     partner = "" if run.against is None else f" against {plain(run.against)}"
     lines.append(f"{plain(render_head(run))}{partner}: **{render_verdict(run)}**")
     lines += ["", INTERRUPTED] if run.interrupted else []
+    undecided = render_undecided(run)
+    lines += ["", plain(undecided[0].upper() + undecided[1:])] if undecided else []
     return "\n".join(lines) + "\n"
 
 
@@ -193,6 +196,8 @@ def _remarked(run: RunResult, tests: Sequence[TestResult]) -> Iterator[tuple[str
     for test in tests:
         if run.against is None and test.headline.outcome is Outcome.NO_BASELINE:
             continue  # the same for all tests, and said above
+        if test.headline.outcome is Outcome.NOT_MEASURED:
+            continue  # the same for all of them
         if test.skipped is not None:
             yield test.nodeid, f"skipped: {test.skipped}"
         yield from ((test.nodeid, remark) for remark in remarks(test))

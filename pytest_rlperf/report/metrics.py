@@ -13,6 +13,7 @@ from pytest_rlperf.model.metric import (
     Metric,
     MetricFamily,
     Outcome,
+    Verdict,
     badness,
 )
 from pytest_rlperf.model.quantity import format_bytes, format_percent
@@ -96,7 +97,9 @@ SIZES_AND_STARTS = MetricSection(
     frozenset({MetricFamily.GROWTH, MetricFamily.START}),
     "metric",
     "blocks",
-    remarked=frozenset(Outcome) - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED},
+    remarked=frozenset(Outcome)
+    - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.NOT_MEASURED},
+    quiet=frozenset({Outcome.NOT_MEASURED}),  # as the time of the same test, which is told
 )
 SECTIONS = (MEMORY, SIZES_AND_STARTS)
 
@@ -142,12 +145,18 @@ def _row(metric: Metric, test: TestResult, section: MetricSection) -> list[str]:
 
 def metric_remarks(test: TestResult, section: MetricSection) -> Iterator[str]:
     """Yield what the numbers of one test do not show."""
-    trouble = test.memory.trouble if test.memory and section is MEMORY else None
-    if trouble is not None and test.failure is None and test.skipped is None:
+    trouble = _trouble(test, section)
+    if trouble is not None:
         yield f"memory {WORDS[trouble.outcome]}: {trouble.reason}"
     for metric in section.metrics(test):
         if metric.outcome in section.remarked:
             yield f"{metric.name} {WORDS[metric.outcome]}: {metric.verdict.reason}"
+
+
+def _trouble(test: TestResult, section: MetricSection) -> Verdict | None:
+    """Return why nothing is known of the test's memory, where that is told."""
+    told = section is MEMORY and test.failure is None and test.skipped is None
+    return test.memory.trouble if told and test.memory else None
 
 
 # -- failures -----------------------------------------------------------------------------------

@@ -277,6 +277,9 @@ def render_progress(progress: Progress) -> str:
     if progress.widest is not None:
         parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")
     parts.append(f"{progress.elapsed_s:.0f} s of {progress.budget_s:.0f} s")
+    if progress.needed_s is not None:
+        tests = "1 test needs" if progress.tests == 1 else f"{progress.tests} tests need"
+        parts.append(f"{tests} about {progress.needed_s:.0f} s here")
     return " · ".join(parts)
 
 

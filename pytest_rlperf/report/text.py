@@ -259,6 +259,17 @@ def render_summary(run: RunResult) -> str:
     return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
 
 
+def render_undecided(run: RunResult) -> str | None:
+    """Return that time was too short for most tests, and what would do; None: it was not."""
+    tests = [t for t in run.tests if t.outcome not in (Outcome.FAILED, Outcome.SKIPPED)]
+    missing = (Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED)
+    decided = sum(test.outcome not in missing for test in tests)
+    if run.interrupted or run.needed_s is None or 2 * decided >= len(tests):
+        return None
+    cure = f"--rlperf-budget={run.needed_s:.0f} would do"
+    return f"only {decided} of {render_tests(len(tests))} were decided; {cure}."
+
+
 def worst_first(test: TestResult) -> tuple[int, int, float]:
     """Return the key that sorts tests by outcome, then by severity, then by the change of time."""
     interval = test.headline.interval

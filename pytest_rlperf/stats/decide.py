@@ -176,6 +176,7 @@ class Decision:
     detectable: float | None = None
     by_sums: bool = False
     out_of_time: bool = False  # closed because there will be no more blocks
+    next_look: int = 0  # the number of blocks that would tell more; 0: none would
 
 
 def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -> Decision:
@@ -185,7 +186,7 @@ def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -
         if look <= used:
             continue
         if look > len(blocks):
-            return _last_word(blocks, gate, exhausted)
+            return _last_word(blocks, gate, exhausted, next_look=look)
         looked_at = blocks[:look]
         sums = by_sums(looked_at, gate)
         if _passes(looked_at, sums, gate):
@@ -195,7 +196,8 @@ def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -
             if _confirms_early(blocks[:early], look, sums, gate):
                 return _close(blocks[:early], sums, gate, Outcome.REGRESSED)
             if used > len(blocks):
-                return _last_word(blocks, gate, exhausted, suspected_at=look)
+                following = early if len(blocks) < early else used
+                return _last_word(blocks, gate, exhausted, following, suspected_at=look)
             if _confirms(blocks[:used], look, sums, gate):
                 return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
     blocks = blocks[: max(used, gate.looks[-1])]
@@ -255,12 +257,16 @@ def _agree(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate, dou
 
 
 def _last_word(
-    blocks: Sequence[BlockChange], gate: Gate, exhausted: bool, suspected_at: int | None = None
+    blocks: Sequence[BlockChange],
+    gate: Gate,
+    exhausted: bool,
+    next_look: int,
+    suspected_at: int | None = None,
 ) -> Decision:
     """Ask for more blocks; when there will be none, decide on what there is."""
     if len(blocks) < LEAST_BLOCKS:
         outcome = Outcome.INCONCLUSIVE if exhausted else None
-        return Decision(outcome, len(blocks), out_of_time=exhausted)
+        return Decision(outcome, len(blocks), out_of_time=exhausted, next_look=next_look)
     sums = by_sums(blocks if suspected_at is None else blocks[:suspected_at], gate)
     outcome = None
     if exhausted:
@@ -269,7 +275,8 @@ def _last_word(
             outcome = Outcome.REGRESSED
         elif suspected_at is None and _passes(blocks, sums, gate):
             outcome = _kind_of_pass(blocks, sums, gate)
-    return replace(_close(blocks, sums, gate, outcome), out_of_time=exhausted)
+    closed = _close(blocks, sums, gate, outcome)
+    return replace(closed, out_of_time=exhausted, next_look=next_look)
 
 
 def _close(

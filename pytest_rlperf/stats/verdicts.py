@@ -59,11 +59,18 @@ class Ended:
         return cls(Outcome.SAME_CODE, "it runs nothing of what changed")
 
     @classmethod
-    def alone(cls, blocks: int) -> Self:
-        """Return that there was nothing to compare with in so many blocks."""
-        if not blocks:
-            return cls(Outcome.NO_BASELINE, "the budget ran out before it was measured")
+    def alone(cls) -> Self:
+        """Return that there was nothing to compare with."""
         return cls(Outcome.NO_BASELINE, "measured, with nothing to compare with")
+
+    @classmethod
+    def not_measured(cls, what: str, budget_s: float, needed_s: float | None) -> Self:
+        """Return that the budget did not reach it, with the one that would do where it is known."""
+        reason = f"the budget of {budget_s:g} s did not reach {what}"
+        cure = "raise --rlperf-budget or select fewer tests"
+        if needed_s is not None:
+            cure = f"all tests need about {needed_s:.0f} s here: --rlperf-budget={needed_s:.0f}"
+        return cls(Outcome.NOT_MEASURED, f"{reason}; {cure}")
 
 
 def verdict_of(

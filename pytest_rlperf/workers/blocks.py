@@ -51,6 +51,7 @@ class Blocks:
         self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
         self._index = 0
         self._startup_s = 0.0
+        self._startups_s: dict[tuple[int, int], float] = {}  # the last, by ranks and threads
         self.waited_s = 0.0  # for workers to come up and to end, while there was no test to play
         self._renewed = False
 
@@ -66,12 +67,23 @@ class Blocks:
         """
         return self._startup_s
 
+    def block_s(self, kind: WorkerKind, tests_s: float) -> float:
+        """Return what a block takes in which tests of one kind take `tests_s`: its workers come up
+        while the block before is played, unless they need all cores.
+        """
+        startup_s = self._startups_s.get((kind.nprocs, kind.threads), 0.0)
+        return max(startup_s, tests_s) if self._starts_ahead(kind) else startup_s + tests_s
+
+    def _starts_ahead(self, kind: WorkerKind) -> bool:
+        return len(self._stage.cores) > max(1, kind.nprocs)
+
     def run(
         self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
     ) -> Iterator[Played]:
         """Run one block of `orders`, and yield each test as it was played. Workers collect all
         `candidates`, since those that are started ahead may be told to run any of them. Another
-        number of threads or ranks needs other workers.
+        number of threads or ranks needs other workers. Block 0 is that of the scouts, which may
+        come again between two others.
         """
         resumed = time.monotonic()
         for played in self._run(index, orders, candidates, startup_s):
@@ -82,7 +94,7 @@ class Blocks:
     def _run(
         self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
     ) -> Iterator[Played]:
-        self._index = index
+        self._index = max(self._index, index)
         by_kind = sorted(orders, key=lambda order: order.kind)
         for kind, group in itertools.groupby(by_kind, key=lambda order: order.kind):
             nodeids = [order.nodeid for order in candidates if order.kind == kind]
@@ -95,10 +107,10 @@ class Blocks:
     def _rotated(self, index: int, group: Iterable[Order]) -> list[Order]:
         """Return the orders of a group, rotated so that each block begins elsewhere: its first
         tests are disturbed most, by the next block's start. Neighbours stay neighbours, so that
-        fixtures of a module are made once.
+        fixtures of a module are made once. Scouts come in the order of who shall be first.
         """
         orders = list(group)
-        start = self._rng(index, "first").randrange(len(orders))
+        start = self._rng(index, "first").randrange(len(orders)) if index else 0
         return orders[start:] + orders[:start]
 
     def _run_group(
@@ -110,23 +122,27 @@ class Blocks:
         startup_s: float,
     ) -> Iterator[Played]:
         pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
-        ahead = len(self._stage.cores) > max(1, kind.nprocs)
-        if ahead:
-            self._ahead[index + 1, kind] = self._start(index + 1, kind, nodeids)
+        ahead, following = self._starts_ahead(kind), self._index + 1
+        if ahead and (following, kind) not in self._ahead:
+            self._ahead[following, kind] = self._start(following, kind, nodeids)
         self._end_those_leaving(besides=pair)
         beside = [*self._metronome(index, orders), *self._neighbour(index, orders)]
         try:
             pair.wait_collected(startup_s)
             self._startup_s = pair.startup_s if ahead else 0.0
+            self._startups_s[kind.nprocs, kind.threads] = pair.startup_s
             for number, order in enumerate(orders):
                 if not pair.usable or self._renewed:
                     pair.end()
                     self._renewed = False
                     pair = self._start(index, kind, nodeids)
                     pair.wait_collected(startup_s)
-                following = orders[number + 1].nodeid if number + 1 < len(orders) else None
-                yield self._play(pair, index, order, following)
+                next_one = orders[number + 1].nodeid if number + 1 < len(orders) else None
+                yield self._play(pair, index, order, next_one)
             pair.stop()  # its sessions end while the next block runs elsewhere
+        except GeneratorExit:  # the others are not played
+            pair.stop()
+            raise
         finally:
             for process in beside:
                 process.end()

@@ -1,20 +1,20 @@
 """Campaigns whose blocks are made up, and in which time passes only in them."""
 
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from typing import cast
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.partners import BaseRevision, Kernels, Partner
-from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.gate.track import Benchmark, ScoutRecord
 from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, ScoutReport
+from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, ScoutReport, WorkerKind
 from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import side
@@ -75,6 +75,9 @@ class FakeBlocks:
             raise KeyboardInterrupt
         self.ran.append([])
         self.startups.append(startup_s)
+        # Workers of scouts are waited for; those of a block come up while the one before is played.
+        up_at = self.now + self.startup_s
+        self.now = self.now if index else up_at
         for order in orders:
             self.ran[-1].append(order)
             test = self._tests[order.nodeid]
@@ -83,6 +86,10 @@ class FakeBlocks:
             cost = Spending(fixtures=0.125, slices=0.25 if order.plan else 0.0)
             runs[0] = replace(runs[0], cost=cost)
             yield Played(order.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
+        self.now = max(self.now, up_at)
+
+    def block_s(self, kind: WorkerKind, tests_s: float) -> float:
+        return max(self.startup_s, tests_s)
 
     def close(self) -> None:
         self.closed = True
@@ -101,12 +108,17 @@ class FakeBlocks:
         if self._kernels:
             calls = dict(plan.kernels)["interpreter"] * plan.kernel_rounds
             kernel_ns = {"interpreter": (base_ns / calls,)}
-        head = Measurement(side([head_ns], calls=plan.calls, work=test.work))
+        head = Measurement(side([head_ns], calls=plan.calls, work=test.work), steps=7)
         partner = Measurement(side([base_ns], calls=plan.calls), kernel_ns=kernel_ns)
         return [SideRun(State.RAN, report=head), SideRun(State.RAN, report=partner)]
 
     def blocks_of(self, nodeid: str) -> int:
-        return sum(order.nodeid == nodeid for block in self.ran[1:] for order in block)
+        orders = [order for block in self.ran for order in block if order.nodeid == nodeid]
+        return sum(order.plan is not None for order in orders)
+
+    @property
+    def scouted(self) -> list[str]:
+        return [order.nodeid for block in self.ran for order in block if order.plan is None]
 
 
 @dataclass(frozen=True)
@@ -117,6 +129,8 @@ class Over:
     results: dict[str, TestResult]
     shown: list[Progress]
     interrupted: bool
+    needed_s: float | None
+    scouts: dict[str, ScoutRecord]
 
     def outcome(self, nodeid: str) -> Outcome:
         return self.results[nodeid].headline.outcome
@@ -137,6 +151,8 @@ def run(
     budget_s: float = 1000.0,
     startup_s: float = 0.0,
     stop_at: int | None = None,
+    scouts: Mapping[str, ScoutRecord] | None = None,
+    first: Callable[[], Set[str]] = frozenset,
 ) -> Over:
     blocks = FakeBlocks(tests, startup_s, stop_at, kernels=isinstance(partner, Kernels))
     shown: list[Progress] = []
@@ -147,6 +163,8 @@ def run(
         budget=Budget(budget_s, blocks.now, lambda: blocks.now),
         cores=2,
         show=shown.append,
+        scouts=scouts or {},
+        first=first,
     )
     interrupted = False
     try:
@@ -155,4 +173,4 @@ def run(
         interrupted = True
     results = {result.nodeid: result for result in campaign.results()}
     assert blocks.closed
-    return Over(blocks, results, shown, interrupted)
+    return Over(blocks, results, shown, interrupted, campaign.needed_s, campaign.scouts)

@@ -179,5 +179,6 @@ def test_when_time_is_up_the_reason_is_the_same(partner: Kernels):
 
 def test_alone_a_test_is_done_after_a_few_blocks():
     assert Alone().enough(NODE, SOLO_BLOCKS - 1, exhausted=False) is None
-    assert Alone().enough(NODE, SOLO_BLOCKS, exhausted=False) == Ended.alone(SOLO_BLOCKS)
-    assert Alone().enough(NODE, 0, exhausted=True) == Ended.alone(0)
+    assert Alone().enough(NODE, SOLO_BLOCKS, exhausted=False) == Ended.alone()
+    assert Alone().enough(NODE, 1, exhausted=True) == Ended.alone()
+    assert Alone().enough(NODE, 0, exhausted=True) is None

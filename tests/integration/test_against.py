@@ -83,7 +83,7 @@ def test_each_side_imports_its_own_sources(merge_base: Ended, project: Project):
 
 
 def test_a_plain_name_is_that_commit(project: Project):
-    ended = project.measure("--rlperf-budget=3", against="main")
+    ended = project.measure("--rlperf-budget=20", against="main")
     assert ended.result["against"].startswith("main (")
     assert ended.metric("test_work")["base_value"] == pytest.approx(2e6, rel=0.002)
 

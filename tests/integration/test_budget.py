@@ -1,6 +1,5 @@
-"""`--rlperf-budget` ends a run soon, and what it could not decide is inconclusive.
-
-A slow test gets its share of the budget and no more.
+"""`--rlperf-budget` ends a run soon: what it could not decide is inconclusive, and what it cannot
+reach is not begun.
 """
 
 import pytest
@@ -84,8 +83,8 @@ def test_a_budget_that_is_over_before_anything_was_measured_is_an_error(workshop
     files = {"lib.py": LIBRARY, "tests/test_perf.py": TESTS}
     ended = workshop.project("no-budget", files).measure("--rlperf-budget=0.01")
     assert ended.code == 6
-    assert set(ended.outcomes.values()) == {"inconclusive"}
-    assert "the budget ran out" in ended.metric("test_two")["reason"]
+    assert set(ended.outcomes.values()) == {"not_measured"}
+    assert "the budget of 0.01 s did not reach it" in ended.metric("test_two")["reason"]
     assert "rlperf: NOTHING WAS COMPARED with base (" in ended.text
 
 
@@ -98,3 +97,83 @@ def test_what_is_no_time_is_refused(workshop: Workshop, given: str):
         f"ERROR: rlperf: --rlperf-budget is {given!r}, which is no time; write seconds, such as "
         "300." in ended.text.splitlines()
     )
+
+
+# -- a suite too large for its budget ------------------------------------------------------------
+
+MANY_TESTS = """
+import lib
+import pytest
+
+@pytest.mark.parametrize("number", range(30))
+def test_many(rlperf, number):
+    rlperf(lib.work)
+"""
+SLOW_BLOCKS = """
+if CONTROLLER:
+    import time
+
+    from pytest_rlperf.gate import session
+    from pytest_rlperf.gate.budget import Budget
+    from pytest_rlperf.workers import blocks
+
+    # A scout takes a second and so does a test of a block, but nobody waits for them.
+    NOW = [0.0]
+
+    class SlowBlocks(blocks.Blocks):
+        def block_s(self, kind, tests_s):
+            return tests_s
+
+        def _play(self, *arguments):
+            played = super()._play(*arguments)
+            NOW[0] += 1.0
+            return blocks.replace(played, seconds=1.0)
+
+    session.Blocks = SlowBlocks
+    session.Budget = lambda seconds, begun: Budget(seconds, 0.0, lambda: NOW[0])
+"""
+
+
+@pytest.fixture(scope="module")
+def large(workshop: Workshop) -> Ended:
+    files = {
+        "lib.py": LIBRARY,
+        "tests/test_perf.py": MANY_TESTS,
+        "conftest.py": CONFTEST + SLOW_BLOCKS,
+    }
+    return workshop.project("budget-many", files).measure("--rlperf-budget=60")
+
+
+def test_some_tests_are_decided_and_the_others_not_begun(large: Ended):
+    blocks = {
+        test["nodeid"]: (test["outcome"], test["metrics"][0]["blocks"])
+        for test in large.result["tests"]
+    }
+    assert set(large.outcomes.values()) == {"unchanged", "not_measured"}
+    assert all((outcome == "not_measured") == (n == 0) for outcome, n in blocks.values())
+    assert 7 <= large.result["summary"]["unchanged"] <= 10  # a scout and five blocks of each
+    assert large.code == 0
+
+
+def test_the_others_are_told_in_one_line_with_the_budget_that_would_do(large: Ended):
+    needed = large.result["needed_seconds"]
+    assert large.result["budget_seconds"] == 60
+    assert 180 <= needed <= 360
+    number = large.result["summary"]["not_measured"]
+    told = f"{number} tests not measured: the budget of 60 s did not reach it; all tests need about"
+    (line,) = [line for line in large.text.splitlines() if "did not reach it" in line]
+    assert line.startswith(f"{told} {needed:.0f} s here: --rlperf-budget={needed:.0f} (")
+    assert line.endswith(f", {number - 3} more)")
+
+
+def test_a_run_that_decided_few_says_so_in_its_last_line(large: Ended):
+    decided, needed = large.result["summary"]["unchanged"], large.result["needed_seconds"]
+    said = [line for line in large.text.splitlines() if line.startswith("rlperf: ")]
+    cure = f"--rlperf-budget={needed:.0f} would do."
+    assert said[-1] == f"rlperf: only {decided} of 30 tests were decided; {cure}"
+
+
+def test_strict_fails_what_was_not_measured(workshop: Workshop):
+    files = {"lib.py": LIBRARY, "tests/test_perf.py": MANY_TESTS}
+    project = workshop.project("budget-strict", {**files, "conftest.py": CONFTEST + SLOW_BLOCKS})
+    assert project.measure("--rlperf-budget=60", "--rlperf-strict").code == 1

@@ -47,7 +47,7 @@ def project(workshop: Workshop) -> Project:
 
 @pytest.fixture(scope="module")
 def built(project: Project) -> Ended:
-    return project.measure("--rlperf-budget=3")
+    return project.measure("--rlperf-budget=20")
 
 
 def test_each_side_runs_what_was_built_for_it(built: Ended):
@@ -65,7 +65,7 @@ def test_a_tree_in_which_nothing_is_built_yet_is_built_before_its_tests_are_impo
 ):
     head = {"tests/test_perf.py": TESTS, "speed.txt": "2_000_000"}
     fresh = workshop.project("unbuilt", BASE, head)
-    ended = fresh.measure("--rlperf-budget=3")
+    ended = fresh.measure("--rlperf-budget=20")
     assert ended.metric("test_work")["value"] == pytest.approx(2e6, rel=0.002)
 
 

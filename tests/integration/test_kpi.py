@@ -181,7 +181,7 @@ def work(calls=[0]):
 
 def test_a_first_call_is_heads_and_not_the_bases(workshop: Workshop):
     test = "from lib import work\n" + TEST.format("compilation").replace("int", "work")
-    base = {"test_a.py": test, "lib.py": COMPILING.format(first_s=90)}
+    base = {"test_a.py": test, "lib.py": COMPILING.format(first_s=19)}
     head = {"lib.py": COMPILING.format(first_s=2)}
     ended = workshop.project("kpi-first-call", base, head).measure()
     (kpi,) = ended.result["kpis"]

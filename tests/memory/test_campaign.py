@@ -58,25 +58,30 @@ def _report(probe: Probe, size: float) -> MemoryReport:
     return MemoryReport(probe.look, probe.repeats, {NAMES[probe.look]: size}, call_s=0.1)
 
 
+def prepared(
+    runs: FakeRuns, *nodeids: str, levels: Mapping[str, MemoryLevel] | None = None
+) -> MemoryCampaign:
+    return MemoryCampaign(
+        [Benchmark(n, Spec(), "abc", "pytest", timed=False, memory=True) for n in nodeids],
+        cast(MemoryRuns, runs),
+        levels=levels or {},
+        limits=Limits(),
+        gates=5,
+        show=lambda progress: None,
+    )
+
+
 def play(
     runs: FakeRuns,
     budget_s: float = 1000.0,
     levels: Mapping[str, MemoryLevel] | None = None,
     timed: TestResult | None = None,
 ) -> TestResult:
-    benchmark = Benchmark(NODE, Spec(), "abc", "pytest", timed=False, memory=True)
-    campaign = MemoryCampaign(
-        [benchmark],
-        cast(MemoryRuns, runs),
-        levels=levels or {},
-        limits=Limits(),
-        budget=Budget(budget_s, 0.0, lambda: runs.now),
-        gates=5,
-        show=lambda progress: None,
-    )
-    campaign.run()
+    campaign = prepared(runs, NODE, levels=levels)
+    campaign.run(Budget(budget_s, 0.0, lambda: runs.now))
     assert runs.closed
-    return campaign.attached(NODE, timed, interrupted=False)
+    campaign.close(budget_s, 20.0, interrupted=False)
+    return campaign.attached(NODE, timed)
 
 
 @pytest.fixture(autouse=True)
@@ -124,10 +129,43 @@ def test_without_a_baseline_sizes_are_shown():
     assert test.memory_bytes == (5 * MIB,) * 3
 
 
-def test_a_budget_that_ends_early_leaves_it_open():
+def test_what_the_budget_cannot_bring_to_a_look_has_one_process():
     test = play(FakeRuns(9 * MIB, 5 * MIB), budget_s=0.5)
-    assert test.outcome is Outcome.INCONCLUSIVE
-    assert "the budget ran out before its memory was measured" in test.headline.reason
+    assert test.outcome is Outcome.NOT_MEASURED
+    assert test.headline.reason == (
+        "the budget of 0.5 s did not reach its memory; all tests need about 20 s here: "
+        "--rlperf-budget=20"
+    )
+
+
+def test_a_budget_too_small_for_all_decides_some():
+    runs, nodeids = FakeRuns(5 * MIB, 5 * MIB), [f"t{k}" for k in range(10)]
+    campaign = prepared(runs, *nodeids)
+    campaign.run(Budget(30.0, 0.0, lambda: runs.now))
+    assert 60 <= campaign.needed_s() <= 80  # a scout and three rounds of two passes each
+    campaign.close(30.0, 80.0, interrupted=False)
+    outcomes = [campaign.attached(nodeid, None).outcome for nodeid in nodeids]
+    assert outcomes.count(Outcome.UNCHANGED) == 4
+    assert outcomes.count(Outcome.NOT_MEASURED) == 6
+
+
+def test_a_second_run_goes_on_where_the_first_one_ended():
+    runs, nodeids = FakeRuns(5 * MIB, 5 * MIB), [f"t{k}" for k in range(10)]
+    campaign = prepared(runs, *nodeids)
+    campaign.run(Budget(30.0, 0.0, lambda: runs.now))
+    campaign.run(Budget(100.0, 0.0, lambda: runs.now))
+    campaign.close(100.0, None, interrupted=False)
+    assert {campaign.attached(n, None).outcome for n in nodeids} == {Outcome.UNCHANGED}
+    assert runs.now == 70
+
+
+def test_what_was_never_looked_at_says_that_the_run_was_interrupted():
+    campaign = prepared(FakeRuns(5 * MIB, 5 * MIB), NODE)
+    campaign.close(30.0, None, interrupted=True)
+    verdict = campaign.attached(NODE, None).headline
+    assert verdict.outcome is Outcome.INCONCLUSIVE
+    reason = "the run was interrupted before its memory was measured; run it again"
+    assert verdict.reason == reason
 
 
 def test_what_it_took_stands_beside_what_timing_took():

@@ -68,6 +68,6 @@ def test_against_another_machine_its_change_is_shown():
 
 def test_without_a_partner_its_time_is_shown():
     blocks = [start_block(a_block(30, None), NAME)] * 3
-    metric = start_metric(NAME, blocks, None, Ended.alone(3), 0.1, labels=(), interrupted=False)
+    metric = start_metric(NAME, blocks, None, Ended.alone(), 0.1, labels=(), interrupted=False)
     assert metric.verdict.outcome is Outcome.NO_BASELINE
     assert (metric.value, metric.base, metric.base_value) == (30 * MS, (), None)

@@ -172,9 +172,10 @@ def test_the_seconds_of_all_verdicts_are_those_of_the_rounds(file: Path):
 
 
 def test_a_later_session_goes_on_where_the_last_one_stopped(file: Path):
-    first = Session(file, budget_s=2.5)
+    tests = {name: Fake(seconds=2.0) for name in TWO}
+    first = Session(file, tests, budget_s=34)
     assert 0 < len(first.place.rounds) < 6
-    second = Session(file, earlier=read(file))
+    second = Session(file, tests, earlier=read(file))
     assert first.place.injected + second.place.injected == [0.0, 0.1, 0.0, 0.0, 0.1, 0.0]
     proof = second.rounds.proof()
     assert proof.verdicts == 12
@@ -365,3 +366,10 @@ def test_a_verdict_rests_on_a_comparison():
     assert not is_verdict(a_test(verdict=verdict(Outcome.INCONCLUSIVE)))
     assert not is_verdict(a_test(verdict=verdict(Outcome.FAILED)))
     assert not is_verdict(a_test(verdict=verdict(Outcome.INCOMPARABLE, change=(0.0, 0.0, 0.0))))
+
+
+def test_a_test_that_a_round_did_not_reach_has_its_turn_in_the_next(file: Path):
+    session = Session(file, {"a": Fake(seconds=2.0), "b": Fake(seconds=2.0)}, round_s=20)
+    judged = [trial.nodeid for trial in read(file)]
+    assert judged[:2] in (["a", "b"], ["b", "a"])
+    assert session.rounds.proof().uncounted == {}

@@ -183,6 +183,8 @@ def test_a_run_has_all_fields_of_the_schema():
         "dirty": False,
         "created": "2030-01-02T03:04:05+00:00",
         "seconds": 12.346,
+        "budget_seconds": None,
+        "needed_seconds": None,
         "cost": None,
         "interrupted": False,
         "fingerprint": {"cpu": "Some CPU"},

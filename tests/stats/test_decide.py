@@ -83,9 +83,23 @@ def test_before_the_first_look_more_blocks_are_wanted():
 @pytest.mark.parametrize("number", range(LEAST_BLOCKS))
 def test_too_few_blocks_have_no_interval(number: int):
     few = blocks(0.0, number)
-    assert decide(few, GATE) == Decision(None, number)
+    assert decide(few, GATE) == Decision(None, number, next_look=LOOKS[0])
     over = decide(few, GATE, exhausted=True)
-    assert over == Decision(Outcome.INCONCLUSIVE, number, out_of_time=True)
+    assert (over.outcome, over.blocks, over.out_of_time) == (Outcome.INCONCLUSIVE, number, True)
+    assert over.interval is None
+
+
+@pytest.mark.parametrize(
+    ("change", "number", "next_look"),
+    [
+        (0.0, 4, LOOKS[0]),
+        (0.2, LOOKS[0], LOOKS[0] + FIRST_FRESH),
+        (0.2, LOOKS[0] + 1, LOOKS[0] + FIRST_FRESH),
+    ],
+)
+def test_it_says_at_how_many_blocks_it_looks_again(change: float, number: int, next_look: int):
+    found = decide(blocks(change, number), GATE)
+    assert (found.outcome, found.next_look) == (None, next_look)
 
 
 @pytest.mark.parametrize("number", [LOOKS[0], CONFIRMED - 1])

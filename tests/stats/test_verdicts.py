@@ -162,20 +162,27 @@ def test_a_test_that_was_never_judged_is_inconclusive(
 
 def test_a_failure_and_a_skip_are_not_judged_whatever_was_measured():
     decision = Decision(Outcome.REGRESSED, 16, Interval(0.3, 0.2, 0.4), 0.06)
-    assert said(decision, Ended.alone(3), failed=True).outcome is Outcome.FAILED
-    assert said(decision, Ended.alone(3), skipped=True).outcome is Outcome.SKIPPED
+    assert said(decision, Ended.alone(), failed=True).outcome is Outcome.FAILED
+    assert said(decision, Ended.alone(), skipped=True).outcome is Outcome.SKIPPED
+
+
+def test_what_ended_early_keeps_its_own_reason():
+    found = said(None, Ended.alone())
+    reason = "measured, with nothing to compare with"
+    assert (found.outcome, found.reason) == (Outcome.NO_BASELINE, reason)
 
 
 @pytest.mark.parametrize(
-    ("blocks", "reason"),
+    ("needed_s", "cure"),
     [
-        (3, "measured, with nothing to compare with"),
-        (0, "the budget ran out before it was measured"),
+        (410, "all tests need about 410 s here: --rlperf-budget=410"),
+        (None, "raise --rlperf-budget or select fewer tests"),
     ],
 )
-def test_what_ended_early_keeps_its_own_reason(blocks: int, reason: str):
-    found = said(None, Ended.alone(blocks))
-    assert (found.outcome, found.reason) == (Outcome.NO_BASELINE, reason)
+def test_what_the_budget_did_not_reach_says_which_would(needed_s: float | None, cure: str):
+    found = said(None, Ended.not_measured("it", 30.0, needed_s))
+    assert found.outcome is Outcome.NOT_MEASURED
+    assert found.reason == f"the budget of 30 s did not reach it; {cure}"
 
 
 def test_different_work_names_each_differing_count_with_both_values():

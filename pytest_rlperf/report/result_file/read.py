@@ -104,6 +104,8 @@ def run_from(content: Row) -> RunResult:
         fingerprint=content["fingerprint"],
         tests=tuple(map(_test, content["tests"])),
         seconds=content["seconds"],
+        budget_s=content.get("budget_seconds"),
+        needed_s=content.get("needed_seconds"),
         interrupted=content["interrupted"],
         vanished=tuple(Vanished(**gone) for gone in content["vanished"]),
         kpis=tuple(map(_kpi_result, content["kpis"])),

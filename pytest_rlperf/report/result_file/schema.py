@@ -63,6 +63,8 @@ RUN: Mapping[str, str] = {
     "dirty": "whether there were uncommitted changes",
     "created": "when, with the time zone",
     "seconds": "how long the run took",
+    "budget_seconds": "how long it might take",
+    "needed_seconds": "the budget that should do for all tests; null: this one did",
     "cost": "what the seconds went to: `preparing` (base tree, builds), `workers` (starting and "
     "ending them, as far as the run waited for it), `scouting`, `fixtures` (and the tests' own "
     "lines), `warmup` (compiling included), `waiting` (for the partner), `slices`, `profiles`, "

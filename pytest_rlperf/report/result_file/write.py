@@ -48,6 +48,8 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "dirty": run.dirty,
         "created": run.created,
         "seconds": round(run.seconds, 3),
+        "budget_seconds": run.budget_s,
+        "needed_seconds": run.needed_s,
         "cost": _cost(run.cost),
         "interrupted": run.interrupted,
         "fingerprint": dict(run.fingerprint),
