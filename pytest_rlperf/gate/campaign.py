@@ -382,10 +382,10 @@ class Campaign:
 
     def _recall(self, track: Track, record: ScoutRecord) -> None:
         """Take what an earlier run has seen: as a guess, or where the partner allows it for this
-        run's own scout.
+        run's own scout. Where starts are judged, a scout has to compile what the first block would.
         """
         track.scout = record
-        if self._partner.recalls(record.speeds):
+        if self._partner.recalls(record.speeds) and not track.benchmark.spec.starts:
             track.recalled = True
             self._plan(track, record.seen, record.seconds, record.speeds)
 

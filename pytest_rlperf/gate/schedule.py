@@ -76,17 +76,15 @@ def fitting(
 def is_full(
     forecast: Forecast, waiting: Iterable[Sequence[Need]], left_s: float, whole_s: float
 ) -> bool:
-    """Return whether the units that wait fill the time, they and not the starts of their workers,
-    beside which further ones cost nothing. One counts for no more than a share of the whole time,
-    or of what is left if it does not fit into that: others behind a slow one may be quick, and to
-    know that they have to be looked at.
+    """Return whether the units that wait fill the time. One counts for no more than a share of the
+    whole time, or of what is left if it does not fit into that: others behind a slow one may be
+    quick, and to know that they have to be looked at.
     """
     counted: list[Need] = []
     for needs in waiting:
         fits = forecast.plus(needs).seconds <= left_s
         counted += _at_most(MOST_SHARE * (whole_s if fits else max(0.0, left_s)), needs)
-    starts = forecast.plus(replace(need, block_s=0.0) for need in counted)
-    return left_s <= 0 or max(left_s, starts.seconds) < forecast.plus(counted).seconds
+    return left_s <= 0 or forecast.plus(counted).seconds > left_s
 
 
 def _at_most(seconds: float, needs: Sequence[Need]) -> Iterable[Need]:

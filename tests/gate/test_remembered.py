@@ -126,6 +126,12 @@ def test_a_test_that_became_another_is_scouted_again(times: float):
     assert changed.scouts == fresh.scouts
 
 
+def test_where_starts_are_judged_a_scout_compiles_what_the_first_block_would():
+    tests = {"starts": Fake(spec=Spec(imports=("json",)))}
+    first = run(tests, partner=Alone(), budget_s=0.1)
+    assert run(tests, partner=Alone(), budget_s=0.1, scouts=first.scouts).blocks.scouted
+
+
 def test_a_save_scouts_again():
     saving = Kernels({}, saving=True)
     first = run({"same": Fake()}, partner=saving)

@@ -72,6 +72,7 @@ def test_beside_the_start_of_their_workers_further_tests_cost_nothing():
     quick = [Need(PLAIN, 5, 0.5)]
     assert not is_full(Forecast(block_s), [quick] * 4, 10.0, 300.0)
     assert is_full(Forecast(block_s), [quick] * 5, 10.0, 300.0)
+    assert is_full(Forecast(block_s), [quick], 9.0, 300.0)
     assert is_full(Forecast(block_s), [], 0.0, 300.0)
 
 
