@@ -90,7 +90,8 @@ class MemoryRuns:
     def __init__(self, stage: Stage) -> None:
         # The reference kernels tell nothing of memory: bytes are compared as they are.
         sides = tuple(side for side in stage.sides if not side.reference)
-        self._stage = replace(stage, sides=sides)
+        # A mark of their own: workers for the timing may be waiting meanwhile.
+        self._stage = replace(stage, sides=sides, token=f"{stage.token}-memory")
 
     @property
     def paired(self) -> bool:
