@@ -14,6 +14,7 @@ rlperf_threshold = 30%
 rlperf_budget = 6
 rlperf_json = from-ini.json
 rlperf_category = env
+rlperf_same_code = measure
 """
 TESTS = """
 import pytest

@@ -181,7 +181,7 @@ def files(changing: str, tests: str = TESTS, addopts: str = "") -> dict[str, str
     return {
         "lib.py": LIBRARY.replace("{changing}", changing),
         "tests/test_perf.py": tests,
-        "pytest.ini": f"[pytest]\naddopts = {addopts}\n",
+        "pytest.ini": f"[pytest]\nrlperf_same_code = measure\naddopts = {addopts}\n",
     }
 
 
