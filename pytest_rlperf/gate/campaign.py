@@ -6,7 +6,6 @@ Where there is no time for all tests, as many are begun as it can decide, and ot
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import replace
 from functools import cached_property, reduce
-from itertools import islice
 from types import MappingProxyType
 
 from pytest_rlperf.baselines.levels import reference_time
@@ -30,8 +29,6 @@ from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthene
 
 FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
-TOLD = 10
-"""Differences of the code that are named with a test."""
 LAST_WORD, FIRST_LOOK, USUAL_LOOK = -1, 0, 1
 """What is begun should come to its second look, by which most tests are decided; where the time
 left is too short for that, to its first, or to where there is a last word at the end of the time.
@@ -364,20 +361,9 @@ class Campaign:
         track.steps, track.first_call_ns = head.steps, head.seen.first_ns
         self._plan(track, reduce(Scouted.worst, (s.seen for s in scouts)), played.seconds, partner)
         track.note_imported(played.runs)
-        self._look_for_differences(track, played)
-
-    def _look_for_differences(self, track: Track, played: Played) -> None:
-        """End a test that ran the same code on both sides. One that did not may have left something
-        of it behind, in a cache for example, so that the next one begins in fresh workers.
-        """
-        if self._same_code is None:
-            return
-        differences = self._same_code.differences(run.ran for run in played.runs)
-        track.differences = tuple(islice(dict.fromkeys(differences), TOLD))
-        alone = self._same_code.changes.none or not track.benchmark.spec.starts
-        if not track.differences and alone:  # a start is that of everything a process imports
-            track.ended = Ended.same_code(self._same_code.changes)
-        elif self._same_code.watched:
+        same_code = self._same_code
+        if not track.runs_same_code(same_code, played.runs) and same_code and same_code.watched:
+            # It may have left something behind that differs, in a cache for example.
             self._blocks.renew()
 
     def _recall(self, track: Track, record: ScoutRecord) -> None:

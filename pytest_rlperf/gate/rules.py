@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiMetric, KpiResult, Reading, Status
-from pytest_rlperf.model.metric import Outcome, Verdict
+from pytest_rlperf.model.metric import Metric, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
@@ -152,11 +152,16 @@ def _read(kpi: Kpi, test: TestResult, partner: TestResult | None) -> Reading:
     return _reading(excess, fewest, lambda log: math.expm1(log) / kpi.scale)
 
 
+def _times(time: Metric) -> tuple[float, ...]:
+    """Return the time of each block, or of a test without one what its scout saw."""
+    return time.head if time.head or time.value is None else (time.value,)
+
+
 def _values(metric: KpiMetric, test: TestResult) -> Sequence[float]:
     """Return a value a block, above zero: ns, steps/s or bytes."""
     if test.failure is not None or test.skipped is not None:
         raise NotMeasured(f"{test.nodeid} {'failed' if test.failure else 'was skipped'}")
-    times = () if test.time is None else test.time.head
+    times = () if test.time is None else _times(test.time)
     values: Sequence[float]
     match metric:
         case KpiMetric.TIME | KpiMetric.OVERHEAD:

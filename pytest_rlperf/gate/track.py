@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.cost import Spending
@@ -15,6 +16,7 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.mpi.report import render_job, render_outputs
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import KernelSpeeds, Order
 from pytest_rlperf.workers.planning import WAITS_SHARE, block_seconds
 from pytest_rlperf.workers.side import SideRun, State
@@ -31,6 +33,10 @@ CAUGHT = (
 MOST_OFF = 4
 """A plan is remembered as long as a call takes no more than so many times what it took, and no
 less than that part of it."""
+
+
+TOLD = 10
+"""Differences of the code that are named with a test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +124,20 @@ class Track:
     def pace(self) -> float:
         """Return how much longer than planned its blocks take; 1 as long as it has none."""
         return self.spent_s / self.planned_s if self.planned_s else 1.0
+
+    def runs_same_code(self, same_code: SameCode | None, runs: Sequence[SideRun]) -> bool:
+        """Note the differences that the test met, and end it where there are none; return whether
+        that is so.
+        """
+        if same_code is None:
+            return False
+        differences = same_code.differences(run.ran for run in runs)
+        self.differences = tuple(islice(dict.fromkeys(differences), TOLD))
+        # A start is that of everything a process imports.
+        alone = same_code.changes.none or not self.benchmark.spec.starts
+        if not self.differences and alone:
+            self.ended = Ended.same_code(same_code.changes)
+        return self.is_same_code
 
     @property
     def is_same_code(self) -> bool:

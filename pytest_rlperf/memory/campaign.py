@@ -203,8 +203,10 @@ class MemoryCampaign:
 
     def _scout(self, track: MemoryTrack, budget: Budget) -> None:
         """See how long a call takes, so that all processes of both sides make equally many."""
-        played = self._run(track, Probe(Pass.RESIDENT, SCOUT_REPEATS), budget, curve=True)
-        if not track.track.both_ran(played.runs):
+        played = self._run(track, Probe(Pass.RESIDENT, SCOUT_REPEATS), budget, scout=True)
+        if not track.track.both_ran(played.runs) or track.track.runs_same_code(
+            self._runs.same_code, played.runs
+        ):
             return
         track.scouted_s, track.curves = played.seconds, played.curves
         track.round_s = 2 * played.seconds
@@ -224,11 +226,11 @@ class MemoryCampaign:
                     self._take(track, played)
 
     def _run(
-        self, track: MemoryTrack, probe: Probe, budget: Budget, curve: bool = False
+        self, track: MemoryTrack, probe: Probe, budget: Budget, scout: bool = False
     ) -> MemoryPlayed:
         deadline_s = budget.block_deadline_s(max(track.round_s, CALLS_S))
         order = track.benchmark.order(deadline_s, probe=probe)
-        played = self._runs.run(self._number, order, budget.startup_deadline_s(), curve)
+        played = self._runs.run(self._number, order, budget.startup_deadline_s(), scout)
         track.spent_s += played.seconds
         return played
 

@@ -15,6 +15,7 @@ from typing import Self
 
 import psutil
 
+from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import Order
 from pytest_rlperf.workers.pair import Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
@@ -94,12 +95,16 @@ class MemoryRuns:
         self._stage = replace(stage, sides=sides, token=f"{stage.token}-memory")
 
     @property
+    def same_code(self) -> SameCode | None:
+        return self._stage.same_code
+
+    @property
     def paired(self) -> bool:
         return len(self._stage.sides) > 1
 
-    def run(self, number: int, order: Order, startup_s: float, curve: bool = False) -> MemoryPlayed:
+    def run(self, number: int, order: Order, startup_s: float, scout: bool = False) -> MemoryPlayed:
         """Run one test on all sides. `number` is that of the round: hash seeds are equal in it, and
-        others in the next. `curve`: sample the course of its memory, too.
+        others in the next. `scout`: sample the course of its memory, and look what code it runs.
         """
         if order.nprocs and isinstance(self._stage.launcher, str):
             return MemoryPlayed((SideRun(State.SKIPPED, self._stage.launcher),), 0.0)
@@ -107,12 +112,18 @@ class MemoryRuns:
         rng = random.Random(f"{self._stage.seed}/memory/{number}/{order.nodeid}")
         cores = self._stage.cores
         pair = start_pair(
-            self._stage, order.kind, [order.nodeid], rng=rng, cores=cores, scattered=False
+            self._stage,
+            order.kind,
+            [order.nodeid],
+            rng=rng,
+            cores=cores,
+            scattered=False,
+            watched=scout,
         )
         try:
             pair.wait_collected(startup_s)
             with ExitStack() as stack:
-                pids = pair.pids if curve else []
+                pids = pair.pids if scout else []
                 curves = [stack.enter_context(MemoryCurve(pid)) for pid in pids]
                 runs = tuple(pair.run(order))
             pair.stop()

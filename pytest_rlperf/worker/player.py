@@ -152,7 +152,10 @@ class Player:
         try:
             if self._order.probe is not None:
                 self._turn_to("memory")
-                self._channel.send(probe(self._order.probe, calls))
+                report = probe(self._order.probe, calls)
+                if self._watch is not None:
+                    self._watch.follow(calls, 1e9 * report.call_s)
+                self._channel.send(report)
             else:
                 self._turn_to("scouting" if self._order.plan is None else "warmup")
                 self._play(self._order, calls, work, steps)

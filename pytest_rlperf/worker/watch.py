@@ -24,16 +24,17 @@ from typing import Any, Protocol
 import pytest
 
 from pytest_rlperf.model.code import CodeChanges, Ran
-from pytest_rlperf.profile.functions import is_own
+from pytest_rlperf.profile.functions import OWN_LOOP, is_own
 from pytest_rlperf.trees.ownership import INSTALLED, relative
 from pytest_rlperf.wire import Job
+from pytest_rlperf.worker import calls as calls_module
 from pytest_rlperf.worker.calls import Calls, Rounds
 
-LIKE_A_BLOCK_NS = 120_000_000
-LEAST_CALLS, LEAST_LONG_CALLS = 9, 2
-MOST_NS = 1_000_000_000
-"""A watched test makes as many calls as one side of a block does, or a few long ones: what it does
-not run in them it would not run in a block."""
+LIKE_A_BLOCK_NS = 100_000_000
+LONG_CALL_NS = 50_000_000
+LEAST_CALLS, LEAST_LONG_CALLS = 9, 3
+"""A watched test makes as many calls as one side of a block does: what it does not run in them it
+would not run in a block."""
 
 PROCESS_EVENTS = frozenset(
     {
@@ -44,6 +45,7 @@ PROCESS_EVENTS = frozenset(
 """Audit events of a process that is started."""
 READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
 IMPORT_SYSTEM = "<frozen importlib"
+PYTHON_LIBRARY = os.path.dirname(os.__file__) + os.sep
 CONFTEST = "conftest.py"
 
 
@@ -217,7 +219,8 @@ class Watch:
         start = _thread.start_new_thread
 
         def noticing_start(*args: Any) -> int:
-            self._unseen.add("it starts threads")
+            if not _is_measuring(sys._getframe(1)):
+                self._unseen.add("it starts threads")
             return start(*args)
 
         _thread.start_new_thread = threading._start_new_thread = noticing_start  # type: ignore[attr-defined]
@@ -247,8 +250,8 @@ class Watch:
         self._recorder.resume()
         if isinstance(calls, Calls):
             call_ns = max(1.0, call_ns + calls.setup_ns)
-            wanted = max(LEAST_CALLS, LIKE_A_BLOCK_NS / call_ns)
-            for _ in range(max(LEAST_LONG_CALLS, int(min(wanted, MOST_NS / call_ns)))):
+            least = LEAST_CALLS if call_ns < LONG_CALL_NS else LEAST_LONG_CALLS
+            for _ in range(max(least, int(LIKE_A_BLOCK_NS / call_ns))):
                 calls.once()
 
     def end(self, item: pytest.Item) -> Ran:
@@ -302,12 +305,15 @@ class Watch:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event in READING_EVENTS:
             self._note_reading(event, args)
-        elif event in PROCESS_EVENTS and not (self._collecting and self._is_plugins_own()):
+        elif event in PROCESS_EVENTS and not self._is_no_concern(sys._getframe(1)):
             self._unseen.add("it starts processes")
 
-    def _is_plugins_own(self) -> bool:
-        """Return whether no code of the tree is at work: pytest-benchmark asks git for a commit."""
-        frame: FrameType | None = sys._getframe(2)
+    def _is_no_concern(self, frame: FrameType | None) -> bool:
+        """Return whether a process is started by the measuring code, or before the first test by a
+        plug-in, with no code of the tree at work: pytest-benchmark asks git for a commit.
+        """
+        if _is_measuring(frame) or not self._collecting:
+            return _is_measuring(frame)
         while frame is not None:
             file = frame.f_code.co_filename
             if self._inside(file) is not None and not is_own(file):
@@ -336,6 +342,20 @@ class Watch:
                     self._read.add(inside)
                 elif not _is_installed(file):
                     self._unseen.add(f"it loads {os.path.basename(file)}, which is not installed")
+
+
+def _is_measuring(frame: FrameType | None) -> bool:
+    """Return whether the measuring code does this by itself, as where it watches memory, and not
+    what it calls: Python's own library aside, it comes first on the stack.
+    """
+    while frame is not None and _is_of_python(frame.f_code.co_filename):
+        frame = frame.f_back
+    file = "" if frame is None else frame.f_code.co_filename
+    return is_own(file) and file not in (OWN_LOOP, calls_module.__file__)
+
+
+def _is_of_python(file: str) -> bool:
+    return file.startswith(("<frozen ", PYTHON_LIBRARY)) and not _is_installed(file)
 
 
 def installed_watch(job: Job) -> Watch | None:

@@ -95,3 +95,19 @@ def test_another_word_is_refused(unchanged: Project):
     ended = unchanged.refuse("--rlperf", "--rlperf-against=base", "--rlperf-same-code=never")
     assert ended.code == 4
     assert "--rlperf-same-code=never is neither skip nor measure" in ended.text
+
+
+def test_memory_that_the_change_does_not_reach_is_not_measured(workshop: Workshop):
+    pytest.importorskip("memory_profiler")
+    memory = {
+        **BASE,
+        "lib/sizes.py": "def near():\n    return bytearray(1 << 20)\n\n\n"
+        "def far():\n    return bytearray(2 << 20)\n",
+        "tests/test_sizes.py": "from lib.sizes import far, near\n\n\n"
+        "def test_near(rlperf_memory):\n    rlperf_memory(near)\n\n\n"
+        "def test_far(rlperf_memory):\n    rlperf_memory(far)\n",
+    }
+    more = {"lib/sizes.py": memory["lib/sizes.py"].replace("1 << 20", "8 << 20")}
+    ended = workshop.project("same-code-memory", memory, more).measure("tests/test_sizes.py")
+    outcomes = {t["nodeid"].partition("::")[2]: t["outcome"] for t in ended.result["tests"]}
+    assert outcomes == {"test_near": "regressed", "test_far": "same_code"}

@@ -31,6 +31,7 @@ class FakeRuns:
         self.now = 0.0
         self.orders: list[Order] = []
         self.paired = len(sizes) > 1
+        self.same_code = None
         self.closed = False
         self._sizes = sizes
         self._base = base
@@ -39,7 +40,7 @@ class FakeRuns:
     def probes(self) -> list[Probe]:
         return [order.probe for order in self.orders if order.probe is not None]
 
-    def run(self, number: int, order: Order, startup_s: float, curve: bool = False) -> MemoryPlayed:
+    def run(self, number: int, order: Order, startup_s: float, scout: bool = False) -> MemoryPlayed:
         self.now += 1
         self.orders.append(order)
         probe = self.probes[-1]
