@@ -23,7 +23,7 @@ from pytest_rlperf.report.terminal import (
     render_table,
     render_values,
 )
-from pytest_rlperf.report.text import Style, render_summary
+from pytest_rlperf.report.text import Style, render_summary, render_undecided
 from tests.factories import a_test, block, run_result, verdict
 from tests.sample_runs import EVERYTHING
 
@@ -359,3 +359,39 @@ def test_a_missed_target_is_poor():
     kpi = KpiResult(BUILT_IN[0], Status.MISSED, "why", "t", Reading(2.0, 1.9, 2.1, 5))
     styles = [line.style for line in render_sections(run_result(kpis=(kpi,)))]
     assert styles == [Style.PLAIN, Style.PLAIN, Style.POOR]
+
+
+# -- a budget that did not reach all --------------------------------------------------------------
+
+UNREACHED = "the budget of 30 s did not reach it; all tests need about 410 s here"
+
+
+def short_of_time(decided: int, unreached: int, **fields: Any) -> RunResult:
+    missing = verdict(Outcome.NOT_MEASURED, UNREACHED)
+    tests = [a_test(f"test_{k}") for k in range(decided)]
+    tests += [a_test(f"test_late_{k}", verdict=missing) for k in range(unreached)]
+    return run_result(*tests, **{"budget_s": 30.0, "needed_s": 410.0, **fields})
+
+
+@pytest.mark.parametrize(
+    ("unreached", "names"),
+    [(1, "test_late_0"), (5, "test_late_0, test_late_1, test_late_2, 2 more")],
+)
+def test_tests_that_were_not_reached_share_one_line(unreached: int, names: str):
+    lines = [line.text for line in render_table(short_of_time(2, unreached))]
+    told = [line for line in lines if UNREACHED in line]
+    noun = "1 test" if unreached == 1 else f"{unreached} tests"
+    assert told == [f"{noun} not measured: {UNREACHED} ({names})"]
+
+
+def test_a_run_that_decided_less_than_half_says_what_would_do():
+    said = "only 2 of 5 tests were decided; --rlperf-budget=410 would do."
+    assert render_undecided(short_of_time(2, 3)) == said
+    assert render_undecided(short_of_time(3, 3)) is None
+    assert render_undecided(short_of_time(2, 3, needed_s=None)) is None
+    assert render_undecided(short_of_time(2, 3, interrupted=True)) is None
+
+
+def test_progress_tells_what_the_suite_needs():
+    line = render_progress(replace(SCOUTING, tests=93, needed_s=240.4))
+    assert line.endswith(" · 93 tests need about 240 s here")
