@@ -124,6 +124,7 @@ ANSWERS = {
     Outcome.ACCEPTED: Answer.SLOW,
     Outcome.UNCHANGED: Answer.FAST,
     Outcome.IMPROVED: Answer.FAST,
+    Outcome.SAME_CODE: Answer.FAST,
 }
 """Other outcomes tell nothing: the commit cannot be imported, fails, or cannot be judged."""
 

@@ -15,6 +15,8 @@ from .projects import PERF_FILE, Project
 from .records import Verdict
 
 RESULT_SCHEMA = 1
+MEASURE = "--rlperf-same-code=measure"
+"""What the clock says of unchanged code is asked, not whether it needs one."""
 PYTEST = (sys.executable, "-m", "pytest")
 # pytest's codes of a run that came to its verdicts, and the gate's own for "nothing compared".
 FINISHED = (0, 1, 6)
@@ -41,6 +43,7 @@ def command(case: Case, base: str, result: Path, pytest: Sequence[str] = PYTEST)
         PERF_FILE,
         "--rlperf",
         f"--rlperf-against={base}",
+        MEASURE,
         f"--rlperf-threshold={case.threshold * 100:g}%",
         f"--rlperf-json={result}",
         f"--rlperf-budget={case.budget_s}",

@@ -86,6 +86,7 @@ def test_the_command_is_the_documented_one() -> None:
     assert argv[2:] == [
         "--rlperf",
         "--rlperf-against=abc",
+        "--rlperf-same-code=measure",
         "--rlperf-threshold=2%",
         "--rlperf-json=r.json",
         "--rlperf-budget=95",

@@ -54,7 +54,8 @@ def ask(slowdown: Slowdown, clone: Path, folder: Path, budget_s: float) -> Recor
     result.unlink(missing_ok=True)
     command = [
         sys.executable, "-m", "pytest", "--rlperf", "--rlperf-against=HEAD",
-        f"--rlperf-budget={budget_s:g}", "--rlperf-profile=functions", f"--rlperf-json={result}",
+        "--rlperf-same-code=measure", f"--rlperf-budget={budget_s:g}",
+        "--rlperf-profile=functions", f"--rlperf-json={result}",
         "-p", "no:cacheprovider", slowdown.benchmark,
     ]  # fmt: skip
     environment = {**os.environ, "PYTHONPATH": str(clone), "RLPERF_CACHE": str(folder / "cache")}

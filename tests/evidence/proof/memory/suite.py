@@ -71,7 +71,7 @@ def run(case: str, pytest: Sequence[str] = gate.PYTEST) -> list[dict[str, Any]]:
         scratch.mkdir()
         base = build(root, case)
         result = scratch / "result.json"
-        argv = [*pytest, "tests", "--rlperf", f"--rlperf-against={base}"]
+        argv = [*pytest, "tests", "--rlperf", f"--rlperf-against={base}", gate.MEASURE]
         argv += [f"--rlperf-json={result}", f"--rlperf-budget={BUDGET_S}"]
         ended = children.run(argv, root, children.suite_environment(scratch), DEADLINE_S)
         if not result.exists():

@@ -44,7 +44,7 @@ def log_ratios(seed: int, pytest: Sequence[str] = gate.PYTEST) -> dict[str, floa
         project = projects.build(folder, Workload(()), Change(), "plain", seed)
         (project.root / PERF_FILE).write_text(render_tests(), encoding="utf-8")
         result = scratch / "result.json"
-        argv = [*pytest, PERF_FILE, "--rlperf", f"--rlperf-against={project.base}"]
+        argv = [*pytest, PERF_FILE, "--rlperf", f"--rlperf-against={project.base}", gate.MEASURE]
         argv += [f"--rlperf-json={result}", f"--rlperf-budget={BUDGET_S}"]
         ended = children.run(argv, project.root, children.suite_environment(scratch), DEADLINE_S)
         if not result.exists():
