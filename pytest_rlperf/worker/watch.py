@@ -16,11 +16,13 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
+import psutil
 import pytest
 
 from pytest_rlperf.model.code import CodeChanges, Ran
@@ -43,6 +45,8 @@ PROCESS_EVENTS = frozenset(
     }
 )  # fmt: skip
 """Audit events of a process that is started."""
+PROCESSES = "it starts processes"
+TIDYING = "multiprocessing.resource_tracker"
 READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
 IMPORT_SYSTEM = "<frozen importlib"
 PYTHON_LIBRARY = os.path.dirname(os.__file__) + os.sep
@@ -204,6 +208,7 @@ class Watch:
         self._unseen: set[str] = set()
         self._before = Ran()  # what happened before the first test, which counts for all
         self._collecting = True
+        self._ended_children = 0
 
     def install(self) -> None:
         """Begin, before anything of the tree is imported."""
@@ -237,6 +242,7 @@ class Watch:
     def begin(self) -> None:
         """Begin with the next test."""
         self._read, self._unseen = set(), set()
+        self._ended_children = _ended_children()
         if not self._recorder.follows_threads and threading.active_count() > 1:
             self._unseen.add("it has threads")
         self._recorder.resume()
@@ -258,6 +264,8 @@ class Watch:
         """Return what the test met."""
         self._recorder.pause()
         self._look_at_extensions()
+        if _ended_children() != self._ended_children or _has_children():
+            self._unseen.add(PROCESSES)  # those of multiprocessing are started without an event
         ran = self._recorder.take()
         met = {*self._before.met, *self._functions_met(ran), *self._modules_met(item, ran)}
         read = {*self._before.read, *self._read}
@@ -306,7 +314,7 @@ class Watch:
         if event in READING_EVENTS:
             self._note_reading(event, args)
         elif event in PROCESS_EVENTS and not self._is_no_concern(sys._getframe(1)):
-            self._unseen.add("it starts processes")
+            self._unseen.add(PROCESSES)
 
     def _is_no_concern(self, frame: FrameType | None) -> bool:
         """Return whether a process is started by the measuring code, or before the first test by a
@@ -356,6 +364,23 @@ def _is_measuring(frame: FrameType | None) -> bool:
 
 def _is_of_python(file: str) -> bool:
     return file.startswith(("<frozen ", PYTHON_LIBRARY)) and not _is_installed(file)
+
+
+def _ended_children() -> int:
+    """Count what children that have ended took of this machine, so that it changes with each."""
+    import resource  # here: Windows has none, and measures nothing
+
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_minflt + used.ru_majflt
+
+
+def _has_children() -> bool:
+    """Return whether there are children besides the one that tidies up after shared memory."""
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if TIDYING not in " ".join(child.cmdline()):
+                return True
+    return False
 
 
 def installed_watch(job: Job) -> Watch | None:

@@ -313,6 +313,18 @@ FOOLING = {
         "        work()\n        os._exit(0)\n    os.waitpid(pid, 0)\n",
         "return 5", "return 6",
     ),
+    "spawned": swapped(
+        "import multiprocessing\ndef work():\n    return 5\ndef run():\n"
+        "    child = multiprocessing.get_context('spawn').Process(target=print)\n"
+        "    child.start()\n    child.join()\n",
+        "return 5", "return 6",
+    ),
+    "served_by_a_fork_server": swapped(
+        "import multiprocessing\ndef work():\n    return 5\ndef run():\n"
+        "    child = multiprocessing.get_context('forkserver').Process(target=print)\n"
+        "    child.start()\n    child.join()\n",
+        "return 5", "return 6",
+    ),
     "thread": swapped(
         "import threading\nfound = []\ndef work():\n    found.append(5)\ndef run():\n"
         "    thread = threading.Thread(target=lambda: work())\n"
