@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
+from multiprocessing.process import BaseProcess
 from types import CodeType, FrameType, ModuleType
 from typing import Any, Protocol
 
@@ -209,15 +210,28 @@ class Watch:
         self._before = Ran()  # what happened before the first test, which counts for all
         self._collecting = True
         self._ended_children = 0
+        self._measuring_forked = False  # in this test, to watch its memory
 
     def install(self) -> None:
         """Begin, before anything of the tree is imported."""
         if self._changes.modules:
             self._imports.install()
+        self._notice_multiprocessing()
         if not self._recorder.follows_threads:
             self._notice_threads()
         sys.addaudithook(self._audit)
         self._recorder.resume()
+
+    def _notice_multiprocessing(self) -> None:
+        """Notice its processes, which are started without an audit event where they are spawned."""
+        start = BaseProcess.start
+
+        def noticing_start(process: BaseProcess) -> None:
+            if not _is_measuring(sys._getframe(1)):
+                self._unseen.add(PROCESSES)
+            start(process)
+
+        BaseProcess.start = noticing_start  # type: ignore[assignment, method-assign]
 
     def _notice_threads(self) -> None:
         """Notice every thread that is started from now on: there is no audit event for it."""
@@ -242,7 +256,7 @@ class Watch:
     def begin(self) -> None:
         """Begin with the next test."""
         self._read, self._unseen = set(), set()
-        self._ended_children = _ended_children()
+        self._ended_children, self._measuring_forked = _ended_children(), False
         if not self._recorder.follows_threads and threading.active_count() > 1:
             self._unseen.add("it has threads")
         self._recorder.resume()
@@ -264,8 +278,9 @@ class Watch:
         """Return what the test met."""
         self._recorder.pause()
         self._look_at_extensions()
-        if _ended_children() != self._ended_children or _has_children():
-            self._unseen.add(PROCESSES)  # those of multiprocessing are started without an event
+        ended = _ended_children() != self._ended_children and not self._measuring_forked
+        if ended or _has_children():  # not every library that starts one raises an event
+            self._unseen.add(PROCESSES)
         ran = self._recorder.take()
         met = {*self._before.met, *self._functions_met(ran), *self._modules_met(item, ran)}
         read = {*self._before.read, *self._read}
@@ -313,8 +328,11 @@ class Watch:
     def _audit(self, event: str, args: tuple[Any, ...]) -> None:
         if event in READING_EVENTS:
             self._note_reading(event, args)
-        elif event in PROCESS_EVENTS and not self._is_no_concern(sys._getframe(1)):
-            self._unseen.add(PROCESSES)
+        elif event in PROCESS_EVENTS:
+            if self._is_no_concern(sys._getframe(1)):
+                self._measuring_forked = True
+            else:
+                self._unseen.add(PROCESSES)
 
     def _is_no_concern(self, frame: FrameType | None) -> bool:
         """Return whether a process is started by the measuring code, or before the first test by a
