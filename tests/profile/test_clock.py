@@ -72,6 +72,12 @@ def test_where_the_kernel_does_not_tell_it_is_wall_time(
     assert passed_ns(own_time_reader(), kernel, 4_000_000, waited_ns=3_000_000) == 4_000_000
 
 
+def test_short_waits_that_come_to_light_later_do_not_turn_it_back(kernel: Kernel):
+    read_ns = own_time_reader()
+    assert passed_ns(read_ns, kernel, GAP_NS // 2, waited_ns=GAP_NS // 2) == GAP_NS // 2
+    assert passed_ns(read_ns, kernel, 2 * GAP_NS, waited_ns=2 * GAP_NS) == 0
+
+
 def test_the_real_clock_goes_forward():
     read_ns = own_time_reader()
     readings = [read_ns() for _ in range(1000)]
