@@ -198,8 +198,7 @@ def _entry(test: ResultContent, common: Mapping[str, Any]) -> PastTest:
 def _metrics(test: ResultContent) -> Iterator[PastMetric]:
     for metric in test["metrics"]:
         unjudged = metric["name"] == THROUGHPUT or metric["outcome"] == Outcome.SHOWN
-        # Without a block there is only what a scout saw, which is no measurement.
-        if metric["value"] is not None and metric["head_blocks"] and not unjudged:
+        if metric["value"] is not None and not unjudged:
             yield PastMetric(
                 name=metric["name"],
                 unit=metric["unit"] or "",
