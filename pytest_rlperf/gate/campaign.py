@@ -12,7 +12,7 @@ from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
 from pytest_rlperf.gate.budget import SLACK, Budget
 from pytest_rlperf.gate.partners import Comparison, Partner, blocks_until, gate_of
-from pytest_rlperf.gate.schedule import Forecast, Need, fitting, is_full
+from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
@@ -96,13 +96,15 @@ class Campaign:
         called once, before the first block.
         """
         try:
-            self._next_orders()
+            orders, index = self._next_orders(), 1
+            left_s = self._budget.left_s()
             after_scouts()
-            index = 1
-            while self._budget.left_s() > 0 and (orders := self._next_orders()):
+            if self._budget.left_s() < left_s:
+                orders = self._next_orders()
+            while self._budget.left_s() > 0 and orders:
                 self._run_block(index, orders)
                 self._report_closed()
-                index += 1
+                orders, index = self._next_orders(), index + 1
             self._interrupted = False
         finally:
             self._blocks.close()
@@ -207,7 +209,7 @@ class Campaign:
         chosen = fitting(
             self._open_units(begun=True),
             lambda unit: [self._need(t, look) for t in unit],
-            Forecast(self._blocks.block_s),
+            BlockForecast(self._blocks.block_s),
             self._budget.left_s(),
             urgent=lambda unit: any(len(t.blocks) < self._first_look(t) for t in unit),
         )
@@ -222,21 +224,21 @@ class Campaign:
         """
         share_s = FAIR_SHARE * sum(track.spent_s for track in tracks) / max(1, len(tracks))
         fair = [track for track in tracks if track.spent_s <= share_s]
-        forecast = Forecast(self._blocks.block_s)
+        forecast = BlockForecast(self._blocks.block_s)
         now_s = forecast.plus(self._need(t, blocks=1) for t in fair).seconds
         needs = [(self._need(t, look), t.spent_s <= share_s) for t in tracks]
         later = forecast.plus(replace(n, blocks=n.blocks - plays) for n, plays in needs)
         return fair if now_s + later.seconds <= self._budget.left_s() else tracks
 
     def _fitting(
-        self, units: Sequence[Sequence[Track]], look: int, forecast: Forecast
+        self, units: Sequence[Sequence[Track]], look: int, forecast: BlockForecast
     ) -> list[Sequence[Track]]:
         left_s = self._budget.left_s()
         return fitting(units, lambda u: [self._need(t, look) for t in u], forecast, left_s)
 
-    def _forecast_of_begun(self) -> Forecast:
+    def _forecast_of_begun(self) -> BlockForecast:
         begun = [track for unit in self._open_units(begun=True) for track in unit]
-        return Forecast(self._blocks.block_s).plus(map(self._need, begun))
+        return BlockForecast(self._blocks.block_s).plus(map(self._need, begun))
 
     def _need(self, track: Track, look: int | None = None, blocks: int | None = None) -> Need:
         """Return what a test needs until `look`, for so many `blocks`, or until its next look."""
@@ -286,7 +288,7 @@ class Campaign:
         if not known:
             return None
         needs = (self._need(t, blocks=self._whole_blocks(t)) for t in known)
-        blocks_s = Forecast(self._blocks.block_s).plus(needs).seconds
+        blocks_s = BlockForecast(self._blocks.block_s).plus(needs).seconds
         scouts_s = sum(track.scouted_s for track in known)
         return self._besides_s() + (scouts_s + blocks_s) * len(tracks) / len(known)
 

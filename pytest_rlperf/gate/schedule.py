@@ -31,7 +31,7 @@ class Need:
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
+class BlockForecast:
     """What the blocks of several tests take together. Tests of one kind share the start of their
     workers in a block, so the seconds of each test do not simply add up.
     """
@@ -55,7 +55,7 @@ class Forecast:
 def fitting(
     units: Sequence[Unit],
     needs_of: Callable[[Unit], Sequence[Need]],
-    forecast: Forecast,
+    forecast: BlockForecast,
     left_s: float,
     urgent: Callable[[Unit], bool] = lambda unit: False,
 ) -> list[Unit]:
@@ -74,7 +74,7 @@ def fitting(
 
 
 def is_full(
-    forecast: Forecast, waiting: Iterable[Sequence[Need]], left_s: float, whole_s: float
+    forecast: BlockForecast, waiting: Iterable[Sequence[Need]], left_s: float, whole_s: float
 ) -> bool:
     """Return whether the units that wait fill the time. One counts for no more than a share of the
     whole time, or of what is left if it does not fit into that: others behind a slow one may be

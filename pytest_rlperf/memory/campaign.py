@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from pytest_rlperf.baselines.levels import MemoryLevel
 from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.schedule import Forecast, Need, fitting
+from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
@@ -174,7 +174,7 @@ class MemoryCampaign:
         fit = fitting(
             known,
             lambda t: [Need(t.benchmark.order(0.0).kind, t.rounds_wanted, t.round_s)],
-            Forecast(lambda kind, seconds: seconds),
+            BlockForecast(lambda kind, seconds: seconds),
             left_s,
             urgent=lambda t: t.rounds < LOOKS[0],
         )

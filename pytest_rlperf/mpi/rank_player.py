@@ -17,7 +17,7 @@ from pytest_rlperf.worker.clock import Clock, Elapsed
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 from pytest_rlperf.worker.turns import Baton
-from pytest_rlperf.worker.watch import Watch
+from pytest_rlperf.worker.watch import CodeWatch
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -147,7 +147,7 @@ class RankPlayer(Player):
         baton: Baton,
         slowdown: float,
         world: Any,
-        watch: Watch | None = None,
+        watch: CodeWatch | None = None,
     ) -> None:
         super().__init__(channel, RankClock(clock, world), side, baton, slowdown, watch=watch)
         self._world = world

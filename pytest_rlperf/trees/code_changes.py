@@ -31,7 +31,7 @@ Definition = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class ModuleSource:
     """What one side's file compiles to, apart from positions and comments."""
 
     body: tuple[str, ...]  # what importing it does, with the functions that count as part of it
@@ -40,7 +40,7 @@ class Source:
     outreaching: frozenset[str]  # of these, those that may change other modules
 
     @classmethod
-    def of(cls, text: bytes) -> "Source":
+    def of(cls, text: bytes) -> "ModuleSource":
         """Read a file; raise SyntaxError or ValueError for what is no Python."""
         tree = ast.parse(text)
         codes: dict[str, list[str]] = {}
@@ -55,7 +55,7 @@ class Source:
         )
 
 
-NOTHING = Source((), {}, Counter(), frozenset())
+NOTHING = ModuleSource((), {}, Counter(), frozenset())
 """A file that one side does not have."""
 
 
@@ -68,7 +68,7 @@ class ModuleChange:
     outreaching: bool = False
 
 
-def module_change(base: Source, head: Source) -> ModuleChange:
+def module_change(base: ModuleSource, head: ModuleSource) -> ModuleChange:
     """Compare both sides of one file."""
     names = base.functions.keys() | head.functions.keys()
     differing = (base.statements - head.statements) + (head.statements - base.statements)
@@ -294,7 +294,7 @@ def _is_kept(path: str, keep: Sequence[str]) -> bool:
 
 def _change(trees: TwoTrees, path: str) -> ModuleChange:
     texts = (trees.text(side, path) for side in (trees.base, trees.head))
-    return module_change(*(NOTHING if text is None else Source.of(text) for text in texts))
+    return module_change(*(NOTHING if text is None else ModuleSource.of(text) for text in texts))
 
 
 def _handled(

@@ -32,7 +32,7 @@ from pytest_rlperf.worker.clock import (
     wall_time,
 )
 from pytest_rlperf.worker.turns import Baton, order_of_turns, run_abreast, run_together, take_turns
-from pytest_rlperf.worker.watch import Watch
+from pytest_rlperf.worker.watch import CodeWatch
 
 OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
@@ -65,7 +65,7 @@ class Player:
         baton: Baton,
         slowdown: float = 0.0,
         importer: Importer | None = None,
-        watch: Watch | None = None,
+        watch: CodeWatch | None = None,
     ) -> None:
         self._channel = channel
         self._clock = clock

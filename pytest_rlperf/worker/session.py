@@ -33,7 +33,7 @@ from pytest_rlperf.worker.clock import Clock, SystemClock
 from pytest_rlperf.worker.import_time import import_ns
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.turns import Baton
-from pytest_rlperf.worker.watch import Watch, installed_watch
+from pytest_rlperf.worker.watch import CodeWatch, installed_watch
 
 PLAYER = pytest.StashKey[Player]()
 PR_SET_PDEATHSIG = 1
@@ -83,7 +83,7 @@ class WorkerSession:
     """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
 
     def __init__(
-        self, job: Job, channel: Channel, baton: Baton, watch: Watch | None = None
+        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
     ) -> None:
         self._job = job
         self._watch = watch

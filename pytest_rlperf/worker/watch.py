@@ -192,7 +192,7 @@ class ImportsSeen:
 # -- the watch ------------------------------------------------------------------------------------
 
 
-class Watch:
+class CodeWatch:
     """Follows the tests of one worker, one after the other."""
 
     def __init__(self, changes: CodeChanges, tree: str, recorder: Recorder | None = None) -> None:
@@ -401,11 +401,11 @@ def _has_children() -> bool:
     return False
 
 
-def installed_watch(job: Job) -> Watch | None:
+def installed_watch(job: Job) -> CodeWatch | None:
     """Return the watch that a worker begins with, where it is to have one."""
     if job.watched is None:
         return None
-    watch = Watch(job.watched, job.tree)
+    watch = CodeWatch(job.watched, job.tree)
     watch.install()
     return watch
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.gate.partners import Kernels
-from pytest_rlperf.gate.schedule import Forecast, Need, fitting, is_full
+from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
@@ -27,7 +27,7 @@ def block_s(kind: WorkerKind, tests_s: float) -> float:
 
 
 def seconds(*needs: Need) -> float:
-    return Forecast(block_s).plus(needs).seconds
+    return BlockForecast(block_s).plus(needs).seconds
 
 
 def test_short_tests_share_the_start_of_their_workers():
@@ -48,7 +48,7 @@ def chosen(costs: dict[str, float], left_s: float, urgent: str = "") -> set[str]
     def needs(name: str) -> list[Need]:
         return [Need(PLAIN, 5, costs[name])]
 
-    forecast = Forecast(lambda kind, tests_s: tests_s)
+    forecast = BlockForecast(lambda kind, tests_s: tests_s)
     return set(fitting(list(costs), needs, forecast, left_s, urgent=lambda name: name == urgent))
 
 
@@ -60,7 +60,7 @@ def test_as_many_as_possible_fit_and_the_urgent_ones_before_them():
 
 
 def test_a_slow_test_alone_does_not_fill_the_time():
-    forecast = Forecast(lambda kind, tests_s: tests_s)
+    forecast = BlockForecast(lambda kind, tests_s: tests_s)
     slow, quick = [Need(PLAIN, 5, 100.0)], [Need(PLAIN, 5, 10.0)]
     assert not is_full(forecast, [slow], 300.0, 300.0)
     assert is_full(forecast, [slow] * 5, 300.0, 300.0)
@@ -70,10 +70,10 @@ def test_a_slow_test_alone_does_not_fill_the_time():
 
 def test_beside_the_start_of_their_workers_further_tests_cost_nothing():
     quick = [Need(PLAIN, 5, 0.5)]
-    assert not is_full(Forecast(block_s), [quick] * 4, 10.0, 300.0)
-    assert is_full(Forecast(block_s), [quick] * 5, 10.0, 300.0)
-    assert is_full(Forecast(block_s), [quick], 9.0, 300.0)
-    assert is_full(Forecast(block_s), [], 0.0, 300.0)
+    assert not is_full(BlockForecast(block_s), [quick] * 4, 10.0, 300.0)
+    assert is_full(BlockForecast(block_s), [quick] * 5, 10.0, 300.0)
+    assert is_full(BlockForecast(block_s), [quick], 9.0, 300.0)
+    assert is_full(BlockForecast(block_s), [], 0.0, 300.0)
 
 
 # -- campaigns ----------------------------------------------------------------------------------
@@ -90,7 +90,7 @@ def blocks_by_test(over: Over) -> dict[str, int]:
     startup_s=st.floats(0.0, 5.0),
     ratios=st.randoms(use_true_random=False),
 )
-def test_no_block_is_played_that_cannot_lead_to_a_word(
+def test_hardly_a_block_is_played_that_cannot_lead_to_a_word(
     costs: list[float], budget_s: float, startup_s: float, ratios: random.Random
 ):
     tests = {
@@ -102,8 +102,10 @@ def test_no_block_is_played_that_cannot_lead_to_a_word(
         for k, cost in enumerate(costs)
     }
     over = run(tests, budget_s=budget_s, startup_s=startup_s)
-    for name, number in blocks_by_test(over).items():
-        assert number == 0 or number >= LEAST_BLOCKS
+    blocks = blocks_by_test(over)
+    # What a block takes is learnt from the first ones: one test may turn out not to fit after all.
+    assert sum(0 < number < LEAST_BLOCKS for number in blocks.values()) <= 1
+    for name, number in blocks.items():
         assert (number == 0) == (over.outcome(name) is Outcome.NOT_MEASURED)
     assert over.blocks.now - 100 <= budget_s + startup_s + max(costs)
 

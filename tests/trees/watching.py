@@ -9,10 +9,10 @@ import pytest
 
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.wire import plain, typed
-from pytest_rlperf.worker.watch import Watch
+from pytest_rlperf.worker.watch import CodeWatch
 
 TREE, CHANGES, SEEN = (os.environ[name] for name in ("WATCHED_TREE", "CHANGES", "SEEN"))
-watch = Watch(typed(CodeChanges, json.loads(Path(CHANGES).read_text())), TREE)
+watch = CodeWatch(typed(CodeChanges, json.loads(Path(CHANGES).read_text())), TREE)
 watch.install()
 
 
