@@ -29,8 +29,8 @@ from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthene
 
 FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
-LAST_WORD, FIRST_LOOK, USUAL_LOOK = -1, 0, 1
-"""What is begun should come to its second look, by which most tests are decided; where the time
+LAST_WORD, FIRST_LOOK, USUAL_LOOK = -1, 0, 2
+"""What is begun should come to its third look, by which most tests are decided; where the time
 left is too short for that, to its first, or to where there is a last word at the end of the time.
 """
 THIN = 4

@@ -1,6 +1,9 @@
 """The sequential decision: look, suspect, confirm with fresh blocks, or pass.
 
-Looks at 5, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small). A change is
+Looks at 3, 4, 5, 6, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small): a quiet test
+is done early, a noisy one gets what it needs. In 1,500 simulated runs of unchanged code with a block
+spread of 0.8 % a test took 3.1 blocks, where looks that began at five took 5.0; at 3 % 6.4 and 7.3;
+and 10 % at a threshold of 5 % took 8.1 instead of 10.0, and was always called. A change is
 *suspected* when the one-sided 99 % lower bound of its interval lies above the threshold, and called
 only when half as many blocks more (ten at least), which had no part in raising the suspicion, say
 so too, and the interval of all blocks, which is what is shown, agrees; a change that is plain to
@@ -37,7 +40,7 @@ from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.stats.estimate import Estimate, estimate, t_quantile
 
-LOOKS = (5, 8, 12, 16, 24, 32, 48)
+LOOKS = (3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 LATE_LOOK = 64
 SMALL_THRESHOLD = 0.05
 FIRST_FRESH = 5
@@ -61,6 +64,11 @@ REPORTED_CONFIDENCE = 0.95
 REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
 MOST_BLUR = NormalDist().inv_cdf(1 - REPORTED_TAIL)
 """Standard errors of blur that a verdict has to be clear of."""
+SHOWN_TAIL = 0.0175
+"""What the shown interval leaves out at each end. Who stops as soon as he is sure stops where the
+blocks happen to agree: in 3,000 simulated runs of each of 18 spreads and changes, bounds of 2.5 %
+held the truth in 92.4 to 95.6 %, and these in 94.3 to 97.2 %.
+"""
 DETECT_POWER = 0.9
 FRESH_SHARE = 1 / 3
 """The share of fresh blocks among all, when a suspicion has been confirmed."""
@@ -253,7 +261,7 @@ def _agree(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate, dou
     """Return whether the fresh blocks leave no more doubt than this, and the interval of all
     blocks, which is what is shown, agrees."""
     fresh, every = (_estimate(part, sums, gate) for part in (blocks[look:], blocks))
-    return gate.exceeded(fresh, doubt) and gate.bound(every, REPORTED_TAIL) > gate.limit
+    return gate.exceeded(fresh, doubt) and gate.bound(every, SHOWN_TAIL) > gate.limit
 
 
 def _last_word(
@@ -284,7 +292,7 @@ def _close(
 ) -> Decision:
     """Return the decision with its evidence, by the statistic that it was made on."""
     estimated = _estimate(blocks, sums, gate)
-    tails = (estimated.bound(REPORTED_TAIL), estimated.bound(1 - REPORTED_TAIL))
+    tails = (gate.bound(estimated, SHOWN_TAIL), gate.bound(estimated, 1 - SHOWN_TAIL))
     interval = Interval(*(gate.change(bound) for bound in (estimated.mean, *tails)))
     return Decision(outcome, len(blocks), interval, _detectable(estimated, gate), sums)
 

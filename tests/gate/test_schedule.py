@@ -198,4 +198,4 @@ def test_progress_says_what_the_suite_needs():
     over = run({f"t{k:02}": Fake(seconds=1.0) for k in range(10)}, budget_s=200)
     assert over.shown[0].needed_s is None
     needed = [shown.needed_s for shown in over.shown if shown.needed_s is not None]
-    assert needed[-1] == pytest.approx(60)  # a scout and five blocks of each
+    assert needed[-1] == pytest.approx(40)  # a scout and three blocks of each

@@ -81,8 +81,8 @@ if CONTROLLER:
     from pytest_rlperf.profile import profiler
     from pytest_rlperf.stats import decide
 
-    # Three are the least there can be, and tell enough where the clock has hardly any noise.
-    decide.LOOKS, decide.FIRST_FRESH, decide.LEAST_FRESH = (3, *decide.LOOKS), 3, 5
+    # Fewer tell enough where the clock has hardly any noise.
+    decide.FIRST_FRESH, decide.LEAST_FRESH = 3, 5
     partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
     profiler.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
 """

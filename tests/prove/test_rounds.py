@@ -173,7 +173,7 @@ def test_the_seconds_of_all_verdicts_are_those_of_the_rounds(file: Path):
 
 def test_a_later_session_goes_on_where_the_last_one_stopped(file: Path):
     tests = {name: Fake(seconds=2.0) for name in TWO}
-    first = Session(file, tests, budget_s=34)
+    first = Session(file, tests, budget_s=22)
     assert 0 < len(first.place.rounds) < 6
     second = Session(file, tests, earlier=read(file))
     assert first.place.injected + second.place.injected == [0.0, 0.1, 0.0, 0.0, 0.1, 0.0]

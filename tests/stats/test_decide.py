@@ -34,7 +34,16 @@ GATE = Gate(threshold=0.05)
 MOST_BLOCKS = 2 * LATE_LOOK  # more than any decision takes
 # When a suspicion of the first look is called: at the latest, and where it is plain to see.
 CONFIRMED, PLAIN = LOOKS[0] + LEAST_FRESH, LOOKS[0] + FIRST_FRESH
+BETWEEN_LOOKS = 7
 QUIET, NOISY = 0.002, 0.03
+
+
+class LateGate(Gate):
+    """A gate whose first look is at more blocks than its fresh ones can outvote."""
+
+    @property
+    def looks(self) -> tuple[int, ...]:
+        return LOOKS[2:]
 
 
 def blocks(change: float, number: int = MOST_BLOCKS, spread: float = QUIET) -> list[LogRatios]:
@@ -74,9 +83,9 @@ def test_a_clear_change_gets_its_outcome_and_an_interval_around_it(change: float
     assert found.interval.change == pytest.approx(change, abs=0.005)
 
 
-def test_before_the_first_look_more_blocks_are_wanted():
-    found = decide(blocks(0.0, LOOKS[0] - 1), GATE)
-    assert (found.outcome, found.blocks, found.out_of_time) == (None, LOOKS[0] - 1, False)
+def test_between_two_looks_more_blocks_are_wanted():
+    found = decide(blocks(GATE.threshold, BETWEEN_LOOKS), GATE)
+    assert (found.outcome, found.blocks, found.out_of_time) == (None, BETWEEN_LOOKS, False)
     assert found.interval is not None
 
 
@@ -92,7 +101,8 @@ def test_too_few_blocks_have_no_interval(number: int):
 @pytest.mark.parametrize(
     ("change", "number", "next_look"),
     [
-        (0.0, 4, LOOKS[0]),
+        (0.0, LOOKS[0] - 1, LOOKS[0]),
+        (GATE.threshold, BETWEEN_LOOKS, BETWEEN_LOOKS + 1),
         (0.2, LOOKS[0], LOOKS[0] + FIRST_FRESH),
         (0.2, LOOKS[0] + 1, LOOKS[0] + FIRST_FRESH),
     ],
@@ -138,7 +148,7 @@ def test_a_change_at_the_threshold_stays_inconclusive_and_says_what_could_have_b
 
 
 def test_an_exhausted_budget_is_inconclusive_while_the_interval_holds_the_threshold():
-    few = blocks(0.04, LOOKS[0] - 1, spread=NOISY)
+    few = blocks(0.04, BETWEEN_LOOKS, spread=NOISY)
     assert decide(few, GATE).outcome is None
     found = decide(few, GATE, exhausted=True)
     assert found.outcome is Outcome.INCONCLUSIVE
@@ -163,7 +173,7 @@ def test_an_exhausted_budget_alone_makes_no_regression_of_a_suspicion():
     assert found.interval.low > many.threshold
 
 
-@pytest.mark.parametrize("number", [LOOKS[0] - 1, LOOKS[0]])
+@pytest.mark.parametrize("number", [4, 5])
 def test_a_large_regression_is_called_in_a_short_run_and_a_moderate_one_is_not(number: int):
     gate = Gate(GATE.threshold, tests=10)
     large = decide(blocks(1.0, number, NOISY), gate, exhausted=True)
@@ -173,7 +183,7 @@ def test_a_large_regression_is_called_in_a_short_run_and_a_moderate_one_is_not(n
 
 
 def test_more_tests_make_the_last_look_stricter():
-    few = blocks(0.3, LOOKS[0] - 1, NOISY)
+    few = blocks(0.3, 4, NOISY)
     assert decide(few, Gate(0.05, tests=1), exhausted=True).outcome is Outcome.REGRESSED
     assert decide(few, Gate(0.05, tests=1000), exhausted=True).outcome is Outcome.INCONCLUSIVE
 
@@ -281,18 +291,19 @@ def test_a_change_of_exactly_the_threshold_is_called_no_oftener_than_promised(
 
 FINE = Gate(0.0001, tests=10)
 """Its threshold is next to nothing, so that unchanged code is what has to be told from."""
+LATE, FINE_LATE = LateGate(GATE.threshold), LateGate(FINE.threshold, FINE.tests)
 
 
 @pytest.mark.parametrize(
     ("gate", "level"),
-    [(GATE, GATE.confirm.at_limit), (FINE, FINE.confirm.unchanged)],
+    [(LATE, LATE.confirm.at_limit), (FINE_LATE, FINE_LATE.confirm.unchanged)],
     ids=["of exactly the threshold", "none"],
 )
 def test_fresh_blocks_of_a_change_confirm_a_suspicion_no_oftener_than_the_level_says(
     gate: Gate, level: float
 ):
     rng, runs = random.Random("confirm"), 8000
-    suspected = blocks(0.2, LOOKS[0])
+    suspected = blocks(0.2, gate.looks[0])
     called = 0
     for _ in range(runs):
         fresh = noisy_ratios(rng, LEAST_FRESH, gate.limit, 0.01)
@@ -309,9 +320,24 @@ def test_the_last_look_of_a_short_run_errs_no_oftener_than_its_level_says(gate: 
     rng, runs = random.Random("last"), 12_000
     called = 0
     for _ in range(runs):
-        few = noisy_ratios(rng, LOOKS[0] - 1, gate.limit, 0.01)
+        few = noisy_ratios(rng, LEAST_BLOCKS, gate.limit, 0.01)
         called += decide(few, gate, exhausted=True).outcome is Outcome.REGRESSED
     assert 0 < called <= at_most(runs * level)
+
+
+@pytest.mark.parametrize("change", [0.0, 0.02, 0.1])
+@pytest.mark.parametrize("spread", [0.004, 0.015, 0.03])
+def test_the_interval_holds_the_change_although_it_stops_where_blocks_agree(
+    change: float, spread: float
+):
+    rng, runs = random.Random(f"{change} {spread}"), 600
+    held = 0
+    for _ in range(runs):
+        drawn = noisy_ratios(rng, MOST_BLOCKS, math.log1p(change), spread)
+        interval = decide(drawn, GATE).interval
+        assert interval is not None
+        held += interval.low <= change <= interval.high
+    assert runs - held <= at_most(runs * 0.06)
 
 
 def test_a_larger_suite_sees_a_change_beyond_the_threshold_no_later():
