@@ -17,6 +17,7 @@ from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
 from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
@@ -26,6 +27,8 @@ from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, Report, ScoutReport
 from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthened, times_for
+from pytest_rlperf.workers.side import State
+from pytest_rlperf.workers.watched_runs import WatchedRuns
 
 FAIR_SHARE = 2
 """Times the mean time that open tests have had so far."""
@@ -58,12 +61,13 @@ class Campaign:
         first: Callable[[], Set[str]] = frozenset,
         besides_s: Callable[[], float] = lambda: 0.0,
         same_code: SameCode | None = None,
+        watched: WatchedRuns | None = None,
     ) -> None:
         """Prepare a campaign. `gates`: verdicts of the whole build, where it gives others than
         these too. `closed` is called with tests as soon as they have left the campaign, but not
         with those that were still open when it was interrupted. `scouts` are those of earlier runs.
         `first` returns the tests that come first where there may be no time for all, `besides_s`
-        what else the budget is needed for.
+        what else the budget is needed for. `watched` shows which tests run the same code.
         """
         self.tracks = {b.nodeid: Track(b, partner.least_blocks) for b in benchmarks}
         self.needed_s: float | None = None  # that would have done; None: all were reached
@@ -77,6 +81,7 @@ class Campaign:
         self._find_first = first
         self._besides_s = besides_s
         self._same_code = same_code
+        self._watched = watched
         tracks = self.tracks.values()
         self._units = _units(tracks)
         self._beside: list[Family | Start] = [*families(tracks), *starts(tracks)]
@@ -96,6 +101,7 @@ class Campaign:
         called once, before the first block.
         """
         try:
+            self._watch()
             orders, index = self._next_orders(), 1
             left_s = self._budget.left_s()
             after_scouts()
@@ -109,6 +115,26 @@ class Campaign:
         finally:
             self._blocks.close()
             self._close()
+        self._report_closed()
+
+    def _watch(self) -> None:
+        """End the tests that run the same code on both sides. What fails is left to the scouts: it
+        may have been disturbed.
+        """
+        if self._watched is None:
+            return
+        orders = [self._scout_order(track) for track in self.tracks.values() if track.open]
+        for played in self._watched.run(orders, self._budget.startup_deadline_s()):
+            track = self.tracks[played.nodeid]
+            track.cost += Spending(scouting=played.seconds)
+            ran = all(run.state is State.RAN and run.report is not None for run in played.runs)
+            if ran and track.runs_same_code(self._same_code, played.runs):
+                _note_scouts(track, played)
+            self._show_progress()
+            if self._budget.left_s() <= 0:
+                break
+        for extra in self._beside:
+            _keep_together(extra.tracks)
         self._report_closed()
 
     def results(self) -> list[TestResult]:
@@ -353,20 +379,11 @@ class Campaign:
         track.cost += played.cost
         if not track.both_ran(played.runs):
             return
-        scouts = [run.report for run in played.runs if isinstance(run.report, ScoutReport)]
-        head, partner = scouts[0], _partner_report(played)
-        speeds = partner if isinstance(partner, KernelSpeeds) else None
-        if speeds is None and track.scout is not None:
-            speeds = track.scout.speeds
-        track.scout = ScoutRecord(head.seen, played.seconds, speeds)
-        track.scouted_ns = tuple(scout.seen.call_ns for scout in scouts)
-        track.steps, track.first_call_ns = head.steps, head.seen.first_ns
+        partner, known = _partner_report(played), track.scouted_ns or track.differences
+        scouts = _note_scouts(track, played, partner)
         self._plan(track, reduce(Scouted.worst, (s.seen for s in scouts)), played.seconds, partner)
-        track.note_imported(played.runs)
-        same_code = self._same_code
-        if not track.runs_same_code(same_code, played.runs) and same_code and same_code.watched:
-            # It may have left something behind that differs, in a cache for example.
-            self._blocks.renew()
+        if not known:
+            track.runs_same_code(self._same_code, played.runs)
 
     def _recall(self, track: Track, record: ScoutRecord) -> None:
         """Take what an earlier run has seen: as a guess, or where the partner allows it for this
@@ -527,6 +544,22 @@ class Campaign:
                 needed_s=self._all_need_s() if blocks else None,
             )
         )
+
+
+def _note_scouts(track: Track, played: Played, partner: Report | None = None) -> list[ScoutReport]:
+    """Note what the scouts saw of a test, and return it. Reference kernels that did not play are as
+    fast as in an earlier run.
+    """
+    scouts = [run.report for run in played.runs if isinstance(run.report, ScoutReport)]
+    speeds = partner if isinstance(partner, KernelSpeeds) else None
+    if speeds is None and track.scout is not None:
+        speeds = track.scout.speeds
+    head = scouts[0]
+    track.scout = ScoutRecord(head.seen, played.seconds, speeds)
+    track.scouted_ns = tuple(scout.seen.call_ns for scout in scouts)
+    track.steps, track.first_call_ns = head.steps, head.seen.first_ns
+    track.note_imported(played.runs)
+    return scouts
 
 
 def _keep_together(tracks: Sequence[Track]) -> None:

@@ -39,6 +39,7 @@ from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
 from pytest_rlperf.workers.blocks import Blocks
 from pytest_rlperf.workers.pair import Stage
+from pytest_rlperf.workers.watched_runs import watched_runs
 
 MEMORY_SHARE = 0.5
 """Of the budget, for memory at most before timing has its turn."""
@@ -127,6 +128,7 @@ class GateSession(MeasuringSession):
         with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
             self._notices += notices
             blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
+            watched = watched_runs(stage)
             memory = self._memory(benchmarks, stage, budget, line)
             scouts = self._remembered_scouts(benchmarks, facts)
             campaign = Campaign(
@@ -141,6 +143,7 @@ class GateSession(MeasuringSession):
                 first=lambda: self._first(session.items),
                 besides_s=memory.needed_s,
                 same_code=stage.same_code,
+                watched=watched,
             )
             interrupted = True
             try:
@@ -162,7 +165,8 @@ class GateSession(MeasuringSession):
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
                 # Profiles and memory with their workers: of those tests only know their own part.
                 parts = [test.cost for test in tests if test.cost]
-                cost = replace(sum(parts, Spending(workers=blocks.waited_s)), **spent_s)
+                waited_s = blocks.waited_s + (watched.waited_s if watched else 0.0)
+                cost = replace(sum(parts, Spending(workers=waited_s)), **spent_s)
                 run = replace(run, scaling=scaling, cost=cost.within(seconds))
                 changes = stage.same_code.changes if stage.same_code else None
                 self._run = self._judged(replace(run, code_changes=changes))

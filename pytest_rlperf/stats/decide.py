@@ -1,9 +1,9 @@
 """The sequential decision: look, suspect, confirm with fresh blocks, or pass.
 
 Looks at 3, 4, 5, 6, 8, 12, 16, 24, 32 and 48 blocks (64 where the threshold is small): a quiet test
-is done early, a noisy one gets what it needs. In 1,500 simulated runs of unchanged code with a block
-spread of 0.8 % a test took 3.1 blocks, where looks that began at five took 5.0; at 3 % 6.4 and 7.3;
-and 10 % at a threshold of 5 % took 8.1 instead of 10.0, and was always called. A change is
+is done early, a noisy one gets what it needs. In 1,500 simulated runs of unchanged code with a
+block spread of 0.8 % a test took 3.1 blocks, where looks that began at five took 5.0; at 3 % it was
+6.4 and 7.3; and 10 % at a threshold of 5 % took 8.1 instead of 10.0, always called. A change is
 *suspected* when the one-sided 99 % lower bound of its interval lies above the threshold, and called
 only when half as many blocks more (ten at least), which had no part in raising the suspicion, say
 so too, and the interval of all blocks, which is what is shown, agrees; a change that is plain to

@@ -350,8 +350,13 @@ class SameCode:
         """The changes that a worker has to look for; None: that would tell nothing."""
         return None if self.changes.none or self.changes.everywhere else self.changes
 
+    @property
+    def base_has_more(self) -> bool:
+        """Whether only the base has some module, which head cannot be seen to miss."""
+        return any(not (self.trees.head / path).exists() for path in self.changes.files)
+
     def differences(self, sides: Iterable[Ran | None]) -> Iterator[str]:
-        """Yield the differences that a test may have met, going by what each side saw of it. What
+        """Yield the differences that a test may have met, going by what was seen of it. What
         was not watched may have met any.
         """
         if self.changes.none:

@@ -53,11 +53,6 @@ class Blocks:
         self._startup_s = 0.0
         self._startups_s: dict[tuple[int, int], float] = {}  # the last, by ranks and threads
         self.waited_s = 0.0  # for workers to come up and to end, while there was no test to play
-        self._renewed = False
-
-    def renew(self) -> None:
-        """Let the next test of this block begin in fresh workers, whatever the last one left."""
-        self._renewed = True
 
     @property
     def startup_s(self) -> float:
@@ -132,9 +127,8 @@ class Blocks:
             self._startup_s = pair.startup_s if ahead else 0.0
             self._startups_s[kind.nprocs, kind.threads] = pair.startup_s
             for number, order in enumerate(orders):
-                if not pair.usable or self._renewed:
+                if not pair.usable:
                     pair.end()
-                    self._renewed = False
                     pair = self._start(index, kind, nodeids)
                     pair.wait_collected(startup_s)
                 next_one = orders[number + 1].nodeid if number + 1 < len(orders) else None
@@ -196,8 +190,7 @@ class Blocks:
         confined = index and not kind.nprocs  # ranks find their own cores
         cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
         rng = self._rng(index, "start")
-        scouts = not index
-        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores, watched=scouts)
+        pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores)
         self._alive.append(pair)
         return pair
 

@@ -34,7 +34,7 @@ from pytest_rlperf.wire import (
 )
 from pytest_rlperf.worker import boot
 from pytest_rlperf.workers.process import Process, worker_environment
-from pytest_rlperf.workers.side import DuetSide, SideRun, State, WorkerSide
+from pytest_rlperf.workers.side import Connection, DuetSide, SideRun, State, WorkerSide
 
 POLL_S = 0.25
 
@@ -55,6 +55,7 @@ class Pair:
     def __init__(self, starts: Sequence[WorkerStart], folder: Path) -> None:
         self._sides: list[DuetSide] = []
         self._over = self._leaving = False
+        self._deadline_s = self._until = 0.0  # of the test that is being run
         self._selector = selectors.DefaultSelector()
         ranks = starts[0].ranks.nprocs if starts[0].ranks else 1
         batons = [socket.socketpair() for _ in range(ranks)] if len(starts) == 2 else []
@@ -90,17 +91,37 @@ class Pair:
         """Return the id of each side's first process, which all its others descend from."""
         return [side.process.pid for side in self._sides]
 
+    @property
+    def connections(self) -> list[Connection]:
+        """Return those on which something may arrive."""
+        return [side.channel for side in self._sides if side.broken is None]
+
     def wait_collected(self, seconds: float) -> None:
         """Until both sides have collected, or have failed to."""
         until = time.monotonic() + seconds
-        while any(s.collected is None and s.broken is None for s in self._sides):
-            if not self._listen(until):
-                for side in self._sides:
-                    if side.collected is None and side.broken is None:
-                        side.hang(seconds)
+        while not self.has_collected(until, seconds):
+            pass
+
+    def has_collected(self, until: float, seconds: float, wait_s: float = POLL_S) -> bool:
+        """Listen for up to `wait_s`; return whether all sides have collected, or have failed to.
+        `until` is the end of the `seconds` that they have for it.
+        """
+        waiting = [s for s in self._sides if s.collected is None and s.broken is None]
+        if waiting and not self._listen(until, wait_s):
+            for side in waiting:
+                if side.collected is None and side.broken is None:
+                    side.hang(seconds)
+        return all(s.collected is not None or s.broken is not None for s in self._sides)
 
     def run(self, order: Order) -> list[SideRun]:
         """Run one test on all sides; return how it ended, in the order of the sides."""
+        self.begin(order)
+        while (runs := self.poll()) is None:
+            pass
+        return runs
+
+    def begin(self, order: Order) -> None:
+        """Let all sides begin with a test."""
         playing = []
         for side in self._sides:
             side.clear()
@@ -110,12 +131,17 @@ class Pair:
                 playing.append(side)
         for side in playing:
             side.tell(order)
-        until = time.monotonic() + order.deadline_s
-        while any(side.run is None for side in self._sides):
+        self._deadline_s = order.deadline_s
+        self._until = time.monotonic() + order.deadline_s
+
+    def poll(self, wait_s: float = POLL_S) -> list[SideRun] | None:
+        """Listen for up to `wait_s`; return how the test ended on each side, once it has."""
+        if any(side.run is None for side in self._sides):
             self._let_go()
-            if not self._listen(until):
-                self._give_up(order.deadline_s)
-        return [side.run for side in self._sides if side.run is not None]
+            if not self._listen(self._until, wait_s):
+                self._give_up(self._deadline_s)
+        ended = [side.run for side in self._sides if side.run is not None]
+        return ended if len(ended) == len(self._sides) else None
 
     def _let_go(self) -> None:
         """Start the slices when all are ready; send one home whose partner cannot play."""
@@ -143,10 +169,10 @@ class Pair:
         for side in late:
             side.run = side.broken = side.run or SideRun(State.RAN)
 
-    def _listen(self, until: float) -> bool:
+    def _listen(self, until: float, wait_s: float) -> bool:
         """Take what has arrived; return False when the time is up."""
         heard = set()
-        for key, _ in self._selector.select(min(POLL_S, max(0.0, until - time.monotonic()))):
+        for key, _ in self._selector.select(min(wait_s, max(0.0, until - time.monotonic()))):
             side: DuetSide = key.data
             heard.add(side)
             try:

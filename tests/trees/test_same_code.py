@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,7 +14,9 @@ from pytest_rlperf.model.code import Ran
 from pytest_rlperf.trees.code_changes import SameCode, TwoTrees, code_changes
 from pytest_rlperf.wire import plain, typed
 
-from .constructed import FOOLING, HARMLESS, Case
+from .constructed import FOOLING as FOOLING_CHANGES
+from .constructed import HARMLESS as HARMLESS_CHANGES
+from .constructed import Case
 
 TOP = Path(__file__).parents[2]
 
@@ -59,12 +62,29 @@ def differences(folder: Path, cases: Mapping[str, Case]) -> dict[str, list[str]]
     assert same.watched is not None
     changes = folder / "changes.json"
     changes.write_text(json.dumps(plain(same.watched)))
-    sides = [watched(tree, changes, folder / f"{tree.name}.seen") for tree in (head, base)]
+    on_head, on_base = (
+        watched(tree, changes, folder / f"{tree.name}.seen") for tree in (head, base)
+    )
     return {
-        name: [text for text in same.differences(side[name] for side in sides)
+        # As a run does it: on the base, too, only where that has a module which head has not.
+        name: [text for text in same.differences(
+                   [on_head[name], *([on_base[name]] if _base_has_more(case) else [])])
                if f"the_{name}/" in text or "/" not in text]
-        for name in cases
+        for name, case in cases.items()
     }  # fmt: skip
+
+
+def _base_has_more(case: Case) -> bool:
+    return any(f.endswith(".py") for f in case.files("base").keys() - case.files("head").keys())
+
+
+def both_ways(cases: Mapping[str, Case]) -> dict[str, Case]:
+    """Return the changes, and each of them taken back."""
+    back = {f"{n}_back": replace(c, base=c.head, head=c.base) for n, c in cases.items()}
+    return {**cases, **back}
+
+
+FOOLING, HARMLESS = both_ways(FOOLING_CHANGES), both_ways(HARMLESS_CHANGES)
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,175 @@
+"""Runs tests once, on all cores at once, to see which differences between the sides each of them
+meets. Nothing of it is judged by time, so they may disturb each other.
+"""
+
+import itertools
+import random
+import time
+from collections import deque
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, replace
+from multiprocessing.connection import wait
+
+from pytest_rlperf.trees.code_changes import SameCode
+from pytest_rlperf.wire import Order, WorkerKind
+from pytest_rlperf.workers.blocks import GOODBYE_S, Played
+from pytest_rlperf.workers.pair import POLL_S, Pair, Side, Stage, start_pair
+from pytest_rlperf.workers.process import end_marked
+from pytest_rlperf.workers.side import Connection, SideRun
+
+LANES_MAX = 4
+"""More workers at once want more memory than they save time."""
+
+Share = Sequence[Order]
+"""Tests of one file that one worker runs in a row, so that what their module makes is made once."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSide:
+    """One test, as it ran on one side."""
+
+    nodeid: str
+    side: int
+    run: SideRun
+    seconds: float
+
+
+Lane = Generator[WatchedSide | list[Connection], None, None]
+"""Yields each test that has ended, and what is waited for in between."""
+
+
+class WatchedRuns:
+    """Lets each test run on head alone. Up to the first difference that it meets, a test does the
+    same on both sides, so what head does not meet the base does not, either. But head cannot be
+    seen to miss a module that only the base has: then tests run on the base, too.
+    """
+
+    def __init__(self, stage: Stage, same_code: SameCode) -> None:
+        sides = stage.sides if same_code.base_has_more else stage.sides[:1]
+        # A mark of their own, since they are all ended when they are done.
+        self._stage = replace(stage, sides=sides, token=f"{stage.token}-watched")
+        self._same_code = same_code
+        self._workers = 0  # that were started so far
+        self.waited_s = 0.0  # for workers to come up and to end
+
+    def run(self, orders: Sequence[Order], startup_s: float) -> Iterator[Played]:
+        """Run the tests, and yield each as all sides that are watched ran it. Its seconds are its
+        share of those that passed.
+        """
+        resumed = time.monotonic()
+        try:
+            for kind, group in itertools.groupby(sorted(orders, key=_kind), key=_kind):
+                if kind.nprocs and isinstance(self._stage.launcher, str):
+                    continue  # which is said where they are scouted
+                for played in self._run_kind(kind, list(group), startup_s):
+                    self.waited_s += time.monotonic() - resumed - played.seconds
+                    yield played
+                    resumed = time.monotonic()
+        finally:
+            end_marked(self._stage.token)
+            self.waited_s += time.monotonic() - resumed
+
+    def _run_kind(
+        self, kind: WorkerKind, orders: Sequence[Order], startup_s: float
+    ) -> Iterator[Played]:
+        sides = self._stage.sides
+        at_once = min(LANES_MAX, len(self._stage.cores) // max(1, kind.nprocs))
+        number = max(len(sides), at_once)
+        shares = {side: deque(_shares(orders, number)) for side in sides}
+        nodeids = [order.nodeid for order in orders]
+        lanes = [
+            self._lane(side, kind, shares[side], nodeids, startup_s)
+            for side in itertools.islice(itertools.cycle(sides), number)
+        ]
+        watched: dict[str, dict[int, WatchedSide]] = {}
+        try:
+            for one in _in_turns(lanes):
+                own = watched.setdefault(one.nodeid, {})
+                own[one.side] = one
+                if len(own) == len(sides):
+                    runs = tuple(own[side.side].run for side in sides)
+                    seconds = sum(each.seconds for each in own.values()) / number
+                    yield Played(one.nodeid, runs, core=None, steal=0.0, seconds=seconds)
+        finally:
+            for lane in lanes:
+                lane.close()
+
+    def _lane(
+        self,
+        side: Side,
+        kind: WorkerKind,
+        shares: deque[Share],
+        nodeids: Sequence[str],
+        startup_s: float,
+    ) -> Lane:
+        """Run one share after the other; yield each test, and what it waits for in between. A test
+        that met a difference may leave something of it behind, in a cache for example, so the next
+        one gets a fresh worker.
+        """
+        pair: Pair | None = None
+        try:
+            while shares:
+                for order in shares.popleft():
+                    if pair is None:
+                        pair = self._start(side, kind, nodeids)
+                        until = time.monotonic() + startup_s
+                        while not pair.has_collected(until, startup_s, wait_s=0.0):
+                            yield pair.connections
+                    begun = time.monotonic()
+                    pair.begin(order)
+                    while (runs := pair.poll(wait_s=0.0)) is None:
+                        yield pair.connections
+                    yield WatchedSide(order.nodeid, side.side, runs[0], time.monotonic() - begun)
+                    if not pair.usable or self._met(runs[0]):
+                        pair.end()
+                        pair = None
+            if pair is not None:
+                pair.stop()
+        finally:
+            if pair is not None:
+                pair.end(GOODBYE_S)
+
+    def _start(self, side: Side, kind: WorkerKind, nodeids: Sequence[str]) -> Pair:
+        self._workers += 1
+        stage = replace(self._stage, sides=(side,))
+        rng = random.Random(f"{stage.seed}/watched/{self._workers}")
+        return start_pair(stage, kind, nodeids, rng=rng, cores=stage.cores, watched=True)
+
+    def _met(self, run: SideRun) -> bool:
+        return any(self._same_code.differences([run.ran]))
+
+
+def watched_runs(stage: Stage) -> WatchedRuns | None:
+    """Return what a run begins with; None: it would tell nothing."""
+    if stage.same_code is None or stage.same_code.changes.everywhere is not None:
+        return None
+    return WatchedRuns(stage, stage.same_code)
+
+
+def _kind(order: Order) -> WorkerKind:
+    return order.kind
+
+
+def _shares(orders: Sequence[Order], lanes: int) -> Iterator[Share]:
+    """Yield the tests file by file, those of a large file in as many shares as there are lanes."""
+    most = -(-len(orders) // lanes)
+    for _, group in itertools.groupby(orders, key=lambda order: order.nodeid.partition("::")[0]):
+        own = list(group)
+        yield from (own[k : k + most] for k in range(0, len(own), most))
+
+
+def _in_turns(lanes: Sequence[Lane]) -> Iterator[WatchedSide]:
+    """Let all lanes go on until all have ended; yield what they see."""
+    running = list(lanes)
+    while running:
+        awaited: list[Connection] = []
+        for lane in list(running):
+            match next(lane, None):
+                case None:
+                    running.remove(lane)
+                case WatchedSide() as one:
+                    yield one
+                case connections:
+                    awaited += connections
+        if len(awaited) == len(running):
+            wait([connection.fileno() for connection in awaited], POLL_S)
