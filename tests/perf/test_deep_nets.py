@@ -1,4 +1,6 @@
-"""Networks: acting on one row, bound by calls; learning from a batch, bound by BLAS.
+"""Networks: acting on one row, bound by calls; learning from a batch, bound by BLAS. Going there
+and back is part of an update, and has tests of its own only where they tell more: by activation, by
+size.
 
 Which activation and which width costs how much: `python -m tests.evidence.figures.nets`.
 """
@@ -46,11 +48,6 @@ class Learner:
             y = self.mlp.forward(self.x)
         return y
 
-    def backward(self, n):
-        for _ in range(n):
-            self.mlp.backward(self.grad)
-        return self.mlp.grads
-
     def update(self, n):
         for _ in range(n):
             loss = self.loss()
@@ -71,27 +68,6 @@ def test_acting_on_one_row(rlperf):
     actions = rlperf(act, mlp, x, N_ACTS)
     # Summing in another order may turn a near tie, no more.
     assert np.mean(actions[:BATCH_SIZE] == mlp.forward(x).argmax(axis=1)) > 0.98
-
-
-@both_sizes
-def test_forward_of_a_batch(rlperf, sizes):
-    learner = Learner(sizes)
-    y = rlperf(learner.forward, N_TIMES[sizes])
-    assert y.shape == (BATCH_SIZE, sizes[-1])
-    row = y[7].copy()
-    np.testing.assert_allclose(learner.mlp.forward(learner.x[7:8])[0], row, rtol=1e-3, atol=1e-4)
-
-
-@both_sizes
-def test_backward_of_a_batch(rlperf, sizes):
-    learner = Learner(sizes)
-    before = learner.loss()
-    grads = rlperf(learner.backward, N_TIMES[sizes])
-    # Downhill: a small step of length d lowers the loss by |grads|**2 d.
-    step = 1e-4
-    expected = step * float(np.dot(grads, grads))
-    learner.mlp.params[:] -= step * grads
-    assert before - learner.loss() == pytest.approx(expected, rel=0.1)
 
 
 @both_sizes
@@ -119,7 +95,7 @@ def test_forward_and_backward_by_activation(rlperf, name):
     assert np.abs(learner.mlp.grads).max() > 0.0
 
 
-@pytest.mark.rlperf(sizes=[64, 128, 256, 512])
+@pytest.mark.rlperf(sizes=[64, 256, 512])
 def test_forward_by_width(rlperf, rlperf_size):
     learner = Learner((8, rlperf_size, rlperf_size, 2))
     y = rlperf(learner.forward, 1)
@@ -127,7 +103,7 @@ def test_forward_by_width(rlperf, rlperf_size):
     assert np.isfinite(y).all()
 
 
-@pytest.mark.rlperf(sizes=[16, 64, 256, 1024])
+@pytest.mark.rlperf(sizes=[16, 256, 1024])
 def test_update_by_rows_of_the_batch(rlperf, rlperf_size):
     """What a larger batch saves: the time grows more slowly than its rows."""
     learner = Learner(DQN_SIZES, n=rlperf_size)

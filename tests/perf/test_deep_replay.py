@@ -59,20 +59,6 @@ def test_sample_of_256(rlperf, rlperf_size):
     assert_whole(batch, 256, rlperf_size)
 
 
-@pytest.mark.rlperf(category="replay", steps=32 * N_SMALL, sizes=CAPACITIES)
-def test_prioritised_sample_of_32(rlperf, rlperf_size):
-    batch = rlperf(sample, full("prioritised", rlperf_size, 32), N_SMALL)
-    assert_whole(batch, 32, rlperf_size)
-    assert np.array_equal(batch.indices, batch.a_tm1)
-
-
-@pytest.mark.rlperf(category="replay", steps=256 * N_LARGE, sizes=CAPACITIES)
-def test_prioritised_sample_of_256(rlperf, rlperf_size):
-    batch = rlperf(sample, full("prioritised", rlperf_size, 256), N_LARGE)
-    assert_whole(batch, 256, rlperf_size)
-    assert np.array_equal(batch.indices, batch.a_tm1)
-
-
 @pytest.mark.rlperf(category="replay", steps=256 * N_LARGE, sizes=CAPACITIES)
 def test_prioritised_sample_and_update_of_256(rlperf, rlperf_size):
     replay = full("prioritised", rlperf_size, 256)
@@ -80,6 +66,7 @@ def test_prioritised_sample_and_update_of_256(rlperf, rlperf_size):
     td_errors = np.linspace(0.5, 1.0, 256, dtype=np.float32)
     batch = rlperf(sample_and_update, replay, td_errors, N_LARGE)
     assert_whole(batch, 256, rlperf_size)
+    assert np.array_equal(batch.indices, batch.a_tm1)
     assert batch.weights.max() == 1.0
     assert replay.total() == pytest.approx(replay.priorities().sum())
 
