@@ -25,8 +25,7 @@ from pytest_rlperf.files import (
     refuse,
 )
 from pytest_rlperf.model.metric import Interval, Outcome
-from pytest_rlperf.model.result import Figures, Trial
-from pytest_rlperf.stats.proportions import rate_of
+from pytest_rlperf.model.result import Figures, Rate, Trial
 from pytest_rlperf.trees.cache import digest
 
 Key = TypeVar("Key", bound=Hashable)
@@ -112,6 +111,48 @@ def _figures(trials: Sequence[Trial]) -> Figures:
 def _covers(trial: Trial) -> bool:
     """Return whether the interval holds the true change."""
     return trial.interval.low <= trial.injected <= trial.interval.high
+
+
+# -- exact bounds for a share, from the standard library alone -----------------------------------
+
+LEVEL = 0.95
+BISECTIONS = 60
+
+
+def rate_of(hits: int, n: int) -> Rate:
+    """Return the rate of `hits` in `n` with its 95 % bounds."""
+    return Rate(hits, n, *clopper_pearson(hits, n))
+
+
+def clopper_pearson(hits: int, n: int) -> tuple[float, float]:
+    """Return two-sided bounds for a binomial share (Clopper and Pearson, Biometrika 26, 1934)."""
+    if not 0 <= hits <= n or n == 0:
+        raise ValueError(f"{hits} of {n} is no share")
+    tail = (1 - LEVEL) / 2
+    low = 0.0 if hits == 0 else _root(lambda p: at_most(hits - 1, n, p) - (1 - tail))
+    high = 1.0 if hits == n else _root(lambda p: at_most(hits, n, p) - tail)
+    return low, high
+
+
+def at_most(hits: int, n: int, share: float) -> float:
+    """Return the probability of at most `hits` in `n`, for 0 < share < 1."""
+    return sum(math.exp(_log_mass(k, n, share)) for k in range(hits + 1))
+
+
+def _log_mass(hits: int, n: int, share: float) -> float:
+    log_ways = math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1)
+    return log_ways + hits * math.log(share) + (n - hits) * math.log(1 - share)
+
+
+def _root(falling: Callable[[float], float]) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        # Rounding may bring the bracket to its end, where the logarithms stop.
+        if not 0.0 < middle < 1.0:
+            break
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
 
 
 # -- the file -----------------------------------------------------------------------------------
