@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.machine.cpu import cpu_name
+from pytest_rlperf.machine.fingerprint import cpu_name
 from pytest_rlperf.machine.host import (
     STEAL_HURTS,
     available_cores,
