@@ -14,9 +14,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.adoption import uses_benchmark
 from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
-from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of
+from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
 from pytest_rlperf.model.result import JobSize
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.trees.git import top_level

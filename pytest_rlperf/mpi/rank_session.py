@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import core_of_rank, pin
+from pytest_rlperf.markers import silence
 from pytest_rlperf.mpi.channels import connect
 from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase, RankReport
 from pytest_rlperf.mpi.rank_player import RankPlayer

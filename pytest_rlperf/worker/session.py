@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import pin
+from pytest_rlperf.markers import silence
 from pytest_rlperf.trees.imports import explain, foreign_imports, install_tree_finder, tree_modules
 from pytest_rlperf.wire import (
     Channel,
