@@ -5,7 +5,7 @@ what the history says of the tests of its run.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -92,10 +92,14 @@ class HistoryBranch:
                 f"there is no history on the branch {self.name!r}; write it with rlperf history "
                 f"append RESULT.json, or fetch it: git fetch {REMOTE} {self.name}:{self.name}."
             )
-        return _together(
+        parts = [
             read_history(f"{self.name}:{path}", lines.whole, lines.torn)
             for path, lines in ((path, split_lines(files[path])) for path in sorted(files))
             if path.endswith(ENDING)
+        ]
+        return Past(
+            tuple(test for part in parts for test in part.tests),
+            tuple(trouble for part in parts for trouble in part.troubles),
         )
 
     def _branch(self) -> DataBranch:
@@ -123,14 +127,6 @@ def _union(first: Files, second: Files) -> Files:
         if theirs.torn not in (b"", torn):  # a file has one end
             merged[path + ASIDE] = merged.get(path + ASIDE, b"") + theirs.torn + b"\n"
     return merged
-
-
-def _together(parts: Iterable[Past]) -> Past:
-    tests: tuple[PastTest, ...] = ()
-    troubles: tuple[str, ...] = ()
-    for part in parts:
-        tests, troubles = tests + part.tests, troubles + part.troubles
-    return Past(tests, troubles)
 
 
 # -- for the report of a run --------------------------------------------------------------------

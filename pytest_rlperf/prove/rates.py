@@ -6,7 +6,7 @@ The verdicts of `--rlperf-prove` are kept in the cache folder, a file for each p
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, stdev
@@ -24,9 +24,10 @@ from pytest_rlperf.files import (
     read_lines,
     refuse,
 )
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Figures, Rate, Trial
 from pytest_rlperf.trees.cache import digest
+from pytest_rlperf.wire import typed
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -202,9 +203,7 @@ def _trial(path: Path, number: int, line: str) -> Trial:
         refuse(path, f"is damaged in line {number} ({error})", ANEW)
     check_shape(path, _damages(data, f"line {number}"), ANEW)
     check_schema(path, data, SCHEMA, ANEW)
-    known = {field.name: data[field.name] for field in fields(Trial)}
-    interval = Interval(**{name: data["interval"][name] for name in INTERVAL})
-    return Trial(**{**known, "outcome": Outcome(data["outcome"]), "interval": interval})
+    return typed(Trial, data)
 
 
 def _damages(data: Any, where: str) -> Iterator[str]:
