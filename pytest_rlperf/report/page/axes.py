@@ -11,8 +11,8 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MARGIN = 0.06
 """Of the range, on either side: nothing is drawn on the edge."""
 
-
 Words = Callable[[float], str]
+"""How a number is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +117,6 @@ LETTER = 6.2
 
 Segment = tuple[float, float, float, float]
 """From x and y to x and y."""
-"""How a number is written."""
 
 
 def chart(title: str, height: float, *children: Child) -> Markup:

@@ -261,21 +261,18 @@ def _title(run: RunResult) -> str:
 
 def _header(run: RunResult, sections: Sequence[Section]) -> Markup:
     links = [element("a", "Tests", href="#tests"), *(section.link for section in sections)]
+    alerted = any(result.status is Status.ALERT for result in run.kpis)
     return element(
         "header",
         element("p", "Performance", class_="kicker"),
         element("h1", _sentence(run)),
         element("p", INTERRUPTED, class_="alarm") if run.interrupted else None,
-        element("p", element("a", render_kpi_title(run), href="#kpis")) if _alerted(run) else None,
+        element("p", element("a", render_kpi_title(run), href="#kpis")) if alerted else None,
         _bar(run),
         element("p", render_summary(run), class_="counts"),
         element("p", _facts(run), class_="aside"),
         element("nav", links, aria_label="Parts of this report"),
     )
-
-
-def _alerted(run: RunResult) -> bool:
-    return any(result.status is Status.ALERT for result in run.kpis)
 
 
 def _sentence(run: RunResult) -> str:
