@@ -209,9 +209,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", type=Path, help="the older result")
     parser.add_argument("b", metavar="B", type=Path, help="the newer result")
     parser.add_argument(
-        "--fail-on",
-        metavar="20%",
-        help="end with exit code 1 where B is worse by more than this",
+        "--fail-on", metavar="20%", help="end with exit code 1 where B is worse by more than this"
     )
 
 

@@ -33,13 +33,7 @@ class Outcome(StrEnum):
 
 
 COMPARED = frozenset(
-    {
-        Outcome.REGRESSED,
-        Outcome.ACCEPTED,
-        Outcome.UNCHANGED,
-        Outcome.IMPROVED,
-        Outcome.INCONCLUSIVE,
-    }
+    {Outcome.REGRESSED, Outcome.ACCEPTED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE}
 )
 """Outcomes that rest on a comparison."""
 

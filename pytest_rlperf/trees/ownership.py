@@ -29,10 +29,7 @@ class Trees:
 
     @classmethod
     def of(
-        cls,
-        own: str | os.PathLike[str],
-        other: str | os.PathLike[str],
-        roots: Sequence[str],
+        cls, own: str | os.PathLike[str], other: str | os.PathLike[str], roots: Sequence[str]
     ) -> Self:
         return cls(os.path.abspath(own), os.path.abspath(other), tuple(roots))
 

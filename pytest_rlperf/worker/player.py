@@ -132,11 +132,7 @@ class Player:
         self._play_block(order, plan.without_starts, kernels, None, None)
 
     def play(
-        self,
-        calls: Calls | Rounds,
-        work: Work,
-        steps: int | None,
-        advice: str | None = MANY_CALLS,
+        self, calls: Calls | Rounds, work: Work, steps: int | None, advice: str | None = MANY_CALLS
     ) -> Any:
         """Measure the calls of a test as ordered; return what the last of them returned."""
         if self._order is None:

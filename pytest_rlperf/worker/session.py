@@ -142,11 +142,7 @@ class WorkerSession:
         pin(cores)
 
     def _run(
-        self,
-        item: pytest.Item,
-        following: pytest.Item | None,
-        order: Order,
-        player: Player,
+        self, item: pytest.Item, following: pytest.Item | None, order: Order, player: Player
     ) -> None:
         self._pin(order.cores)
         player.begin(order)

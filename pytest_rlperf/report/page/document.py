@@ -328,11 +328,7 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
     failing = [test.nodeid for test in tests if fails(test, run)][:OPEN]
     cards = [
         render_card(
-            test,
-            run,
-            reach=reach,
-            is_open=test.nodeid in failing,
-            flame=flames.get(test.nodeid),
+            test, run, reach=reach, is_open=test.nodeid in failing, flame=flames.get(test.nodeid)
         )
         for test in tests
     ]

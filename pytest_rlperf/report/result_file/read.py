@@ -11,15 +11,7 @@ from types import NoneType
 from typing import Any, TypeVar
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import (
-    NUMBER,
-    Shape,
-    check_schema,
-    check_shape,
-    misfits,
-    read_json,
-    refuse,
-)
+from pytest_rlperf.files import NUMBER, Shape, check_schema, check_shape, misfits, read_json, refuse
 from pytest_rlperf.model.block import (
     Block,
     DeviceFacts,
