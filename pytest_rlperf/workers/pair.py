@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.mpi.launcher import Launcher
-from pytest_rlperf.mpi.side import Ranks, start_ranks
+from pytest_rlperf.mpi.side import RankedSide, Ranks, start_ranks
 from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import (
     SIDES,
@@ -34,9 +34,11 @@ from pytest_rlperf.wire import (
 )
 from pytest_rlperf.worker import boot
 from pytest_rlperf.workers.process import Process, worker_environment
-from pytest_rlperf.workers.side import DuetSide, SideRun, State, WorkerSide
+from pytest_rlperf.workers.side import SideRun, State, WorkerSide
 
 POLL_S = 0.25
+
+DuetSide = WorkerSide | RankedSide
 
 
 @dataclass(frozen=True, slots=True)
