@@ -62,13 +62,13 @@ class NoMpi:
 
 
 @cache
-def find_library(executable: str = sys.executable) -> Library | NoMpi:
+def find_library() -> Library | NoMpi:
     """Return the MPI that there is, asked once a process: it takes as long as starting a rank."""
     if find_spec("mpi4py") is None:
         return NoMpi(f"mpi4py is not installed; {CURE}")
     try:
         asked = subprocess.run(
-            [executable, "-c", QUESTION],
+            [sys.executable, "-c", QUESTION],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,

@@ -79,20 +79,13 @@ def _socket(fd: int) -> socket.socket:
     return sock
 
 
-class WorkerSession:
-    """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
+class ChildSession:
+    """What the pytest plugin of every child does: it takes over the options of the run, and keeps
+    the tests of its job.
+    """
 
-    def __init__(
-        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
-    ) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
-        self._watch = watch
-        self._channel = channel
-        self._baton = baton
-        self._player: Player | None = None
-        self._checked_modules = 0
-        self._imported: Mapping[str, str] = {}
-        self._foreign: str | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -104,6 +97,27 @@ class WorkerSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         wanted = set(self._job.nodeids)
         items[:] = [item for item in items if item.nodeid in wanted]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """Show no letters: the output is the tests' own."""
+        return "", "", ""
+
+
+class WorkerSession(ChildSession):
+    """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
+
+    def __init__(
+        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
+    ) -> None:
+        super().__init__(job)
+        self._watch = watch
+        self._channel = channel
+        self._baton = baton
+        self._player: Player | None = None
+        self._checked_modules = 0
+        self._imported: Mapping[str, str] = {}
+        self._foreign: str | None = None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -167,11 +181,6 @@ class WorkerSession:
             foreign = foreign_imports(job.tree, job.head_tree, job.import_roots, sys.modules)
             self._imported = tree_modules(job.tree, sys.modules)
             self._foreign = explain(foreign) if foreign else None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self) -> tuple[str, str, str]:
-        """Show no letters: the output is the tests' own."""
-        return "", "", ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" and self._player is not None:
