@@ -16,6 +16,7 @@ from pytest_rlperf.history.file import Kept, Past, entries_of, line_of, read_his
 from pytest_rlperf.history.records import History, PastTest
 from pytest_rlperf.history.trend import flakiest, trends
 from pytest_rlperf.report.result_file import ResultContent
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 from pytest_rlperf.trees.git import SHORT
 
@@ -71,7 +72,7 @@ class HistoryBranch:
         change = _Append(by_file)
         if self.remote is not None:
             branch.pull(self.remote, _union, MERGED)
-        branch.update(change, _message(tests))
+        branch.update(change, f"Append {render_tests(len(tests))} of {tests[0].commit[:SHORT]}")
         where = f"the branch {self.name}"
         if self.remote is not None:
             branch.push(self.remote, _union, MERGED)
@@ -103,14 +104,7 @@ class HistoryBranch:
         )
 
     def _branch(self) -> DataBranch:
-        branch = DataBranch(self.repository, self.name, FOLDER)
-        branch.check()
-        return branch
-
-
-def _message(tests: Sequence[PastTest]) -> str:
-    number = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
-    return f"Append {number} of {tests[0].commit[:SHORT]}"
+        return DataBranch.checked(self.repository, self.name, FOLDER)
 
 
 def _union(first: Files, second: Files) -> Files:

@@ -18,15 +18,9 @@ from pytest_rlperf.trees.ownership import TEST_FOLDERS
 # -- which files --------------------------------------------------------------------------------
 
 BENCHMARK_FOLDERS = TEST_FOLDERS | {
-    "bench",
-    "benches",
-    "benchmark",
-    "perf",
-    "perf_tests",
-    "performance",
-    "performance_tests",
+    "bench", "benches", "benchmark", "perf", "perf_tests", "performance", "performance_tests",
     "testing",
-}
+}  # fmt: skip
 """Names that hold benchmarks, but may hold a library too: only the module's own folder counts."""
 
 CONFTEST, INIT = "conftest.py", "__init__.py"
