@@ -18,6 +18,7 @@ from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, si
 from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
 from pytest_rlperf.model.result import JobSize
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.git import top_level
 from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed_files, is_reached
 
@@ -175,5 +176,5 @@ def _left_out(files: Mapping[str, Path], root: Path) -> str | None:
     if not files:
         return None
     names = sorted({os.path.relpath(file, os.path.realpath(root)) for file in files.values()})
-    tests = "1 test" if len(files) == 1 else f"{len(files)} tests"
+    tests = render_tests(len(files))
     return f"left out {tests} that the change does not reach, in {', '.join(names)}."

@@ -38,6 +38,7 @@ from pytest_rlperf.profile.attribution import (
 )
 from pytest_rlperf.profile.flamegraph import write_flamegraph
 from pytest_rlperf.profile.sources import Sources, with_sources
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.stats.verdicts import error_line
 from pytest_rlperf.trees.git import SHORT
 from pytest_rlperf.wire import BASE, HEAD, Measurement, Order
@@ -207,7 +208,7 @@ class Profiler:
         until = time.monotonic() + LONGEST_S
         try:
             for index in range(1, pairs + 1):
-                tests = "1 test" if len(orders) == 1 else f"{len(orders)} tests"
+                tests = render_tests(len(orders))
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, orders, orders, STARTUP_S):
                     runs[played.nodeid].take(played)

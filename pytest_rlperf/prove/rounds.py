@@ -78,11 +78,7 @@ class VerdictKind:
 
     def holds(self, trial: Trial) -> bool:
         """Return whether a verdict is of this kind."""
-        return (trial.source_hash, trial.threshold, trial.facts) == (
-            self.source_hash,
-            self.threshold,
-            self.facts,
-        )
+        return self == VerdictKind(trial.source_hash, trial.threshold, trial.facts)
 
 
 def kinds_of(
