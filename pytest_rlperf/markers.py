@@ -170,7 +170,6 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "gate_oversubscribed": ("True or False", lambda value: isinstance(value, bool)),
 }
 
-
 # -- suites written for the `benchmark` fixture of pytest-benchmark or pytest-codspeed -----------
 #
 # Which tests those are, their groups, and how those plugins are kept from measuring, saving and

@@ -31,9 +31,7 @@ NARROWING = (
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """Return whether a test uses a fixture that measures, or is marked: then it fails without
-    one.
-    """
+    """Return whether a test uses a fixture that measures, or is marked: it fails without one."""
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)

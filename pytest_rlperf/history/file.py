@@ -175,14 +175,14 @@ def _refuse_unfit(result: ResultContent, name: str) -> None:
 
 
 def _entry(test: ResultContent, common: Mapping[str, Any]) -> PastTest:
-    reference = test.get("reference")
+    reference, drift = test.get("reference"), test.get("drift")
     return PastTest(
         nodeid=test["nodeid"],
         metrics=tuple(_metrics(test)),
         category=test["category"],
         source_hash=str(test.get("source_hash", "")),
         steal=test.get("witnesses", {}).get("steal"),
-        drift=_drift(test.get("drift")),
+        drift=drift["head"]["change"] if drift and drift["head"]["matters"] else None,
         reference=None if reference is None else ReferenceTime(**reference),
         **common,
     )
@@ -204,10 +204,6 @@ def _metrics(test: ResultContent) -> Iterator[PastMetric]:
                 threshold=metric.get("threshold"),
                 blocks=len(metric["head_blocks"]),
             )
-
-
-def _drift(drift: ResultContent | None) -> float | None:
-    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
 
 
 def _machine(fingerprint: ResultContent) -> str:

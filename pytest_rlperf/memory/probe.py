@@ -47,7 +47,6 @@ from pytest_rlperf.worker.calls import Calls, Rounds
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
-
 # -- the children of this process, and how much memory each has taken at most ---------------------
 
 OWN = "the test's process"

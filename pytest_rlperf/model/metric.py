@@ -42,7 +42,6 @@ UNSURE = frozenset(
 )
 """Outcomes that `--rlperf-strict` turns into failures."""
 
-
 WORST_FIRST = (
     Outcome.REGRESSED,
     Outcome.FAILED,

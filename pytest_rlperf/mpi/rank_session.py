@@ -59,7 +59,11 @@ def play(order: RankOrder, files: RankFiles) -> int:
 
     here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
     if here.size != order.nprocs:
-        text = _wrong_size(here.size, order, MPI.get_vendor()[0])
+        text = (
+            f"this is one of {here.size} ranks instead of {order.nprocs}: {order.launcher} does "
+            f"not belong to {MPI.get_vendor()[0]}, which mpi4py uses; name the launcher that does "
+            "in rlperf_mpi_launcher."
+        )
         files.write_report(RankReport(RankOutcome.FAILED, text))
         return 1
     files.write_phase(RankPhase.COLLECT)
@@ -74,13 +78,6 @@ def play(order: RankOrder, files: RankFiles) -> int:
 def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
     plugins = [RankSession(order, files, here), PhaseMarks(files)]
     return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
-
-
-def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
-    return (
-        f"this is one of {size} ranks instead of {order.nprocs}: {order.launcher} does not belong "
-        f"to {vendor}, which mpi4py uses; name the launcher that does in rlperf_mpi_launcher."
-    )
 
 
 class PhaseMarks:

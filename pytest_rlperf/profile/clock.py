@@ -39,9 +39,7 @@ GAP_NS = 50_000
 
 
 def own_time_reader() -> Callable[[], int]:
-    """Return a function that tells the own time of this thread: a closure, since it is called all
-    the time.
-    """
+    """Return what tells the own time of this thread: a closure, since it is called all the time."""
     run_delay_ns = _run_delay_reader()
     if run_delay_ns is None:
         return time.perf_counter_ns

@@ -65,9 +65,7 @@ class Places:
         return Function(self._short(key[0]), key[1])
 
     def _short(self, file: str) -> str:
-        """Return the path relative to the tree; of a library, to the longest folder that it is
-        imported from.
-        """
+        """Return the path in the tree; of a library, in the longest folder it is imported from."""
         folders = [str(self.tree), *filter(None, self.sys_path)]
         names = [short for folder in folders if (short := _inside(file, folder)) is not None]
         return names[0] if self.is_project((file, "")) else min(names, key=len, default=file)
@@ -249,17 +247,13 @@ class Profiler:
             track.explanation = replace(track.explanation, lines=lines)
 
     def _lines_of(self, track: Track) -> str:
-        """Return the function that was named, else the one that is blamed most; empty: there is
-        none.
-        """
+        """Return the function that was named, else the one blamed most; empty: there is none."""
         causes = track.explanation.causes if track.explanation else ()
         return self.wish.function or (str(causes[0].function) if causes else "")
 
 
 def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
-    """Leave in each regressed track with which revision to compare to learn why: a stored baseline
-    holds no code.
-    """
+    """Leave in each regressed track which revision tells why: a stored baseline holds no code."""
     for track in tracks:
         if _regressed(track) and wish.on_regression:
             level = partner.levels[_nodeid(track)]

@@ -180,7 +180,8 @@ def proof_file(cache: Path, root: Path) -> Path:
 def append(path: Path, trials: Iterable[Trial]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        append_lines(path, map(_line, trials))
+        rows = ({"schema": SCHEMA, **asdict(trial)} for trial in trials)
+        append_lines(path, (json.dumps(row, allow_nan=False) for row in rows))
     except OSError as error:
         raise UsageError(
             f"the verdicts cannot be written to {path} ({error.strerror}); set RLPERF_CACHE to a "
@@ -190,10 +191,6 @@ def append(path: Path, trials: Iterable[Trial]) -> None:
 
 def read(path: Path) -> list[Trial]:
     return [_trial(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
-
-
-def _line(trial: Trial) -> str:
-    return json.dumps({"schema": SCHEMA, **asdict(trial)}, allow_nan=False)
 
 
 def _trial(path: Path, number: int, line: str) -> Trial:

@@ -114,9 +114,8 @@ def _basis(proof: Proof) -> Iterator[str]:
 
 
 def _goal(goal: Goal) -> str:
-    return f"{goal.done} of {goal.wanted} {'at ' if goal.injected else ''}" + render_change(
-        goal.injected
-    )
+    at = "at " if goal.injected else ""
+    return f"{goal.done} of {goal.wanted} {at}{render_change(goal.injected)}"
 
 
 def _what_next(goals: Sequence[Goal]) -> str:

@@ -66,9 +66,7 @@ def _row(result: KpiResult) -> list[str]:
 
 
 def kpi_remarks(results: Sequence[KpiResult]) -> list[str]:
-    """Return what the rows do not show: why a KPI was not measured, and that an alert is not
-    certain.
-    """
+    """Return what rows do not show: why a KPI was not measured, that an alert is not certain."""
     return [
         f"{r.kpi.name}: {WORDS[r.status]}: {r.reason}"
         for r in results

@@ -79,9 +79,7 @@ def render_markdown(
 def _proof_pieces(
     run: RunResult, proof: Proof, tests: Sequence[TestResult], notices: Sequence[str]
 ) -> list[str]:
-    """Return the parts of a proof: what was measured is the gate, so that of the tests only
-    failures are shown.
-    """
+    """Return the parts of a proof; the gate was measured, so of tests only failures are shown."""
     return [
         f"## Performance: {render_proof_summary(proof)}\n",
         f"{plain(render_head(run))}, compared with itself.\n",
@@ -153,9 +151,7 @@ def _repeat(test: TestResult) -> str:
 
 
 def _folded(summary: str, content: str) -> str:
-    """Return content that a click on the summary unfolds; its empty lines make GitHub read Markdown
-    again.
-    """
+    """Return content that a click unfolds; its empty lines make GitHub read Markdown again."""
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 

@@ -152,7 +152,6 @@ def _fact(value: object) -> str:
 # backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
 # that hold either are written in HTML, each odd character as a number, which holds everywhere.
 
-
 CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
 """What may stand between two backticks, in a table too."""
 ODD = re.compile(r"[^A-Za-z0-9 -]")

@@ -123,9 +123,7 @@ class CheckedJob:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The terms of all jobs, computing and latency by workload: packing its table is part of the
-    latter.
-    """
+    """The terms of all jobs, computing and latency (with packing its table) by workload."""
 
     collective: Collective
     step_s: Mapping[str, FittedTerm]

@@ -187,9 +187,7 @@ def _is_at_or_below(path: str, places: frozenset[str]) -> bool:
 
 
 def _is_no_folder(path: Path) -> bool:
-    """Return whether it cannot hold files: a link to a folder cannot, since it could leave the
-    tree.
-    """
+    """Return whether it cannot hold files: a link to a folder cannot, it could leave the tree."""
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 

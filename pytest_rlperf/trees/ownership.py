@@ -115,9 +115,7 @@ def _real(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_installed(tree: str, inside: str) -> bool:
-    """Return whether the path lies in an environment within the tree, which may lie in one
-    itself.
-    """
+    """Return whether the path lies in an environment in the tree, which may lie in one itself."""
     if not inside:
         return False
     folder, name = os.path.split(inside)

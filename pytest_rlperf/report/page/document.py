@@ -194,7 +194,6 @@ def _scaling(scaling: ScalingTable) -> Markup | None:
 
 # -- the whole page ------------------------------------------------------------------------------
 
-
 OPEN = 3
 """Failing tests that are unfolded at first; more would bury the others."""
 LEAST_REACH = 0.1
@@ -237,9 +236,7 @@ def _own_file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the page's security policy: nothing is loaded, and no style or script runs but
-    ours.
-    """
+    """Return the page's security policy: nothing is loaded, no style or script runs but ours."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"

@@ -5,6 +5,7 @@ work of the last block alone, nothing of the reference kernels but the test's ti
 the marker only what is shown. A proof of the gate is not read back.
 """
 
+import math
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import NoneType
@@ -122,18 +123,10 @@ def damages(result: dict[str, Any]) -> Iterator[str]:
         for k, metric in enumerate(test["metrics"]):
             where = f"tests[{i}].metrics[{k}]"
             yield from misfits(metric, METRIC_SHAPE, where)
-            fits = _is_positive if metric["name"] in RATIOED else _is_number
+            least = 0.0 if metric["name"] in RATIOED else -math.inf
             for name in ("head_blocks", "base_blocks"):
-                if not all(map(fits, metric[name])):
+                if not all(type(value) in NUMBER and value > least for value in metric[name]):
                     yield f"{where}.{name}"
-
-
-def _is_number(value: object) -> bool:
-    return type(value) in NUMBER
-
-
-def _is_positive(value: object) -> bool:
-    return type(value) in NUMBER and value > 0  # type: ignore[operator]
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -329,7 +322,6 @@ def _memory(row: Row) -> MemoryResult:
 
 
 # -- profiles -----------------------------------------------------------------------------------
-
 
 SOURCES = {True: Source.CHANGED, False: Source.SAME, None: Source.UNKNOWN}
 
