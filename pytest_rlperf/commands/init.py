@@ -259,61 +259,11 @@ def _append(path: Path, before: Mapping[str, Any]) -> bool:
     return True
 
 
-# -- the texts that are written -----------------------------------------------------------------
+# -- the texts that are written; whole files lie beside this one ----------------------------------
 
 SETTINGS = {"rlperf_budget": "300"}
 """The allowed slowdown is left out: its default depends on what is compared with."""
 WHY = "# Seconds that `pytest --rlperf` may take."
-
-IMPORT_TEST = '''\
-"""Performance tests: `pytest --rlperf` measures them, plain `pytest` runs each of them once.
-
-The first one watches how long the package takes to import. Others look the same: hand `rlperf` a
-function of <package> with its arguments, and check what it returns.
-"""
-
-import importlib
-import sys
-from types import ModuleType
-from unittest.mock import patch
-
-
-def import_afresh(name: str) -> ModuleType:
-    """Run the modules of the package again; what they depend on stays loaded."""
-    for loaded in [m for m in sys.modules if m == name or m.startswith(f"{name}.")]:
-        del sys.modules[loaded]
-    return importlib.import_module(name)
-
-
-def test_import(rlperf):
-    with patch.dict(sys.modules):  # other tests keep the modules they know
-        module = rlperf(import_afresh, "<package>")
-    assert module.__name__ == "<package>"
-'''
-
-EXAMPLE_TEST = '''\
-"""Performance tests: `pytest --rlperf` measures them, plain `pytest` runs each of them once.
-
-This one sorts numbers, which shows the gate at work and watches nothing of yours. Others look the
-same: hand `rlperf` a function of your own with its arguments, and check what it returns.
-"""
-
-import random
-
-import pytest
-
-
-@pytest.fixture
-def numbers():
-    rng = random.Random(7)  # the same on both sides
-    return [rng.random() for _ in range(10_000)]
-
-
-@pytest.mark.rlperf(category="example", steps=10_000)
-def test_sorting(rlperf, numbers):
-    found = rlperf(sorted, numbers)
-    assert found[0] == min(numbers)
-'''
 
 
 def render_workflow(python: str, install: str, branch: str) -> str:
@@ -336,7 +286,9 @@ def _own_file(name: str) -> str:
 
 
 def render_test(package: str | None) -> str:
-    return EXAMPLE_TEST if package is None else IMPORT_TEST.replace("<package>", package)
+    if package is None:
+        return _own_file("example_test.txt")
+    return _own_file("import_test.txt").replace("<package>", package)
 
 
 def render_toml() -> str:
