@@ -224,9 +224,7 @@ def _change(row: ScalingRow) -> str:
 
 
 def render_efficiency_lost(run: RunResult, nodeid: str) -> list[str]:
-    """Return why a test fails whose time alone may be within what is allowed; nothing where its
-    efficiency did not regress.
-    """
+    """Return why a test fails by its efficiency, though its time may be within what is allowed."""
     rows = [row for table in run.scaling for row in table.rows if row.nodeid == nodeid]
     return [_lost(row) for row in rows if row.efficiency.outcome is Outcome.REGRESSED]
 

@@ -99,9 +99,7 @@ SUBMODULE = "160000"
 
 
 class Checkout:
-    """Writes the files of a revision elsewhere, by way of the index file `index`; the user's own
-    index is never opened.
-    """
+    """Writes the files of a revision elsewhere, by an `index` of its own, never the user's."""
 
     def __init__(self, top: Path, revision: Revision, index: Path) -> None:
         self._top = top

@@ -80,9 +80,7 @@ def _socket(fd: int) -> socket.socket:
 
 
 class ChildSession:
-    """What the pytest plugin of every child does: it takes over the options of the run, and keeps
-    the tests of its job.
-    """
+    """The pytest plugin of any child: takes over the run's options, keeps the tests of its job."""
 
     def __init__(self, job: Job) -> None:
         self._job = job

@@ -135,9 +135,7 @@ class Pair:
             side.tell(answer)
 
     def _give_up(self, seconds: float) -> None:
-        """End a test whose deadline has passed; the side that still runs is to blame, not one that
-        waits.
-        """
+        """End a test past its deadline; the side that runs is to blame, not one that waits."""
         late = [side for side in self._sides if side.run is None]
         busy = [side for side in late if not side.ready or side.answered] or late
         for side in busy:
