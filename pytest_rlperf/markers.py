@@ -1,16 +1,17 @@
-"""`@pytest.mark.rlperf(...)` → `Spec`, `@pytest.mark.rlperf_mpi(...)` → `RankSpec` too, or one
-sentence that says what is wrong with it.
+"""What tests say of themselves: `@pytest.mark.rlperf(...)` → `Spec`, `@pytest.mark.rlperf_mpi(...)`
+→ `RankSpec` too, or one sentence that says what is wrong with it; and suites written for another
+plugin.
 """
 
 import difflib
 import json
 import math
+import os
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import pytest
 
-from pytest_rlperf.adoption import group_of
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.memory import parse_limits
 from pytest_rlperf.model.quantity import parse_fraction
@@ -168,3 +169,60 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "scaling": ("'strong' or 'weak'", lambda value: value in list(Scaling)),
     "gate_oversubscribed": ("True or False", lambda value: isinstance(value, bool)),
 }
+
+# -- suites written for the `benchmark` fixture of pytest-benchmark or pytest-codspeed -----------
+#
+# Which tests those are, their groups, and how those plugins are kept from measuring, saving and
+# comparing beside this one. Without `--rlperf` nothing here acts, so they are as they would be
+# without this plugin.
+
+FIXTURES = frozenset({"benchmark", "codspeed_benchmark"})
+PROVIDERS = frozenset({"pytest_benchmark.plugin", "pytest_codspeed.plugin"})
+"""A fixture of that name which comes from neither is something else."""
+
+SILENT: Mapping[str, Any] = {
+    "benchmark_skip": False,
+    "benchmark_only": False,
+    "benchmark_enable": False,
+    "benchmark_save": None,
+    "benchmark_autosave": None,
+    "benchmark_json": None,
+    "benchmark_compare": [],
+    "benchmark_compare_fail": None,
+    "benchmark_cprofile": None,
+    "benchmark_histogram": [],
+    "benchmark_quiet": True,
+    "benchmark_verbose": False,
+    # The storage is opened (a folder made, a server asked) even where nothing is stored.
+    "benchmark_storage": f"file://{os.devnull}",
+    "codspeed": False,
+}
+"""Options of both, as in `config.option`, with the values under which nothing comes of them."""
+
+
+def silence(config: pytest.Config, *, tests_run: bool) -> None:
+    """Keep the other plugins silent; call it before they read their options, wherever given.
+
+    Where tests run, the fixture must not say that it is disabled. Where none do it is, or
+    pytest-benchmark would warn of whatever keeps it from measuring.
+    """
+    for name, value in {**SILENT, "benchmark_disable": not tests_run}.items():
+        if hasattr(config.option, name):
+            setattr(config.option, name, value)
+
+
+def uses_benchmark(item: pytest.Item) -> bool:
+    """Return whether a test uses it, itself or through a fixture such as `benchmark_weave`."""
+    return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and _is_provided(item.config)
+
+
+def _is_provided(config: pytest.Config) -> bool:
+    plugins = config.pluginmanager.get_plugins()
+    return any(getattr(plugin, "__name__", None) in PROVIDERS for plugin in plugins)
+
+
+def group_of(item: pytest.Item) -> str | None:
+    """Return the group that `@pytest.mark.benchmark` gives a test that uses the fixture."""
+    marker = item.get_closest_marker("benchmark")
+    group = marker.kwargs.get("group") if marker and uses_benchmark(item) else None
+    return group if isinstance(group, str) else None

@@ -278,25 +278,10 @@ def _limits(config: pytest.Config) -> Limits:
 
 
 LONE = (
-    "against",
-    "else_against",
-    "head",
-    "save",
-    "baseline",
-    "baselines",
-    "foreign",
-    "threshold",
-    "budget",
-    "category",
-    "strict",
-    "reached",
-    "same_code",
-    "prove",
-    "profile",
-    *MEMORY,
-    "json",
+    "against", "else_against", "head", "save", "baseline", "baselines", "foreign", "threshold",
+    "budget", "category", "strict", "reached", "same_code", "prove", "profile", *MEMORY, "json",
     "report",
-)
+)  # fmt: skip
 """Options that mean nothing without `--rlperf`."""
 
 

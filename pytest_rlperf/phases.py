@@ -6,7 +6,6 @@ is over.
 """
 
 from collections.abc import Callable
-from types import TracebackType
 from typing import NamedTuple
 
 from pytest_rlperf.errors import FixtureError
@@ -41,12 +40,7 @@ class Phase:
         if _note is not None:
             _note(self._begin)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         if _note is not None:
             _note(self._end)
 

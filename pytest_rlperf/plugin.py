@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from pytest_rlperf.adoption import silence
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.fixtures import (
     MPI_FIXTURE,
@@ -20,6 +19,7 @@ from pytest_rlperf.fixtures import rlperf as rlperf
 from pytest_rlperf.fixtures import rlperf_memory as rlperf_memory
 from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
 from pytest_rlperf.fixtures import rlperf_size as rlperf_size
+from pytest_rlperf.markers import silence
 from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
 
 if TYPE_CHECKING:

@@ -223,7 +223,6 @@ FromWorker = Hello | Collected | Uncollected | Ready | Report | Trouble | Finish
 Message = FromController | FromWorker
 KINDS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
-
 # -- data classes as JSON, and back ---------------------------------------------------------------
 
 Kind = TypeVar("Kind")

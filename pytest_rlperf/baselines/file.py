@@ -23,6 +23,7 @@ from pytest_rlperf.files import (
 )
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
 from pytest_rlperf.model.result import Facts
+from pytest_rlperf.wire import typed
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,19 +194,10 @@ def _test_from(nodeid: str, data: Mapping[str, Any]) -> Stored:
         sessions=tuple(_session_from(session) for session in data["sessions"]),
         steps=data["steps"],
         work=data["work"],
-        accepted=tuple(
-            Accepted(**{name: accepted[name] for name in ACCEPTED}) for accepted in data["accepted"]
-        ),
-        memory=_memory_from(data.get("memory")),
+        accepted=tuple(typed(Accepted, accepted) for accepted in data["accepted"]),
+        memory=None if data.get("memory") is None else typed(StoredMemory, data["memory"]),
         starts={name: _test_from(nodeid, s) for name, s in data.get("starts", {}).items()},
     )
-
-
-def _memory_from(data: Mapping[str, Any] | None) -> StoredMemory | None:
-    if data is None:
-        return None
-    values = {name: tuple(sizes) for name, sizes in data["values"].items()}
-    return StoredMemory(**{**{name: data[name] for name in MEMORY}, "values": values})
 
 
 def _session_from(data: Mapping[str, Any]) -> Session:
@@ -230,7 +222,7 @@ def _damages(content: Mapping[str, Any]) -> Iterator[str]:
 
 def _test_damages(test: Mapping[str, Any], where: str) -> Iterator[str]:
     yield from misfits(test, TEST, where)
-    yield from _wrong_numbers(test["work"], f"{where}.work")
+    yield from misfits(test["work"], dict.fromkeys(test["work"], NUMBER), f"{where}.work")
     memory = test.get("memory")
     if memory is not None:
         yield from _memory_damages(memory, f"{where}.memory")
@@ -270,24 +262,14 @@ def _session_damages(
         yield from misfits(columns, COLUMNS, here)
         for name in COLUMNS:
             lengths.add(len(columns[name]))
-            if not all(map(_is_log_ratio, columns[name])):
+            if any(type(r) not in NUMBER or abs(r) > MOST_LOG_RATIO for r in columns[name]):
                 yield f"{here}.{name}"
     enough = len(lengths) == 1 and min(lengths) >= LEAST_BLOCKS
     if not enough or weights.keys() - session["blocks"].keys():
         yield f"{where}.blocks"
 
 
-def _wrong_numbers(numbers: Mapping[str, object], where: str) -> Iterator[str]:
-    for name, value in numbers.items():
-        if type(value) not in NUMBER:
-            yield f"{where}.{name}"
-
-
 def _are_weights(weights: Mapping[str, Any]) -> bool:
     """Return whether these are shares that sum to one, but for what rounding did."""
     shares = list(weights.values())
     return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3
-
-
-def _is_log_ratio(value: Any) -> bool:
-    return type(value) in NUMBER and abs(value) <= MOST_LOG_RATIO

@@ -262,6 +262,4 @@ class BaselineBranch:
         return len(written)
 
     def _branch(self) -> DataBranch:
-        branch = DataBranch(self.repository, self.name, FOLDER)
-        branch.check()
-        return branch
+        return DataBranch.checked(self.repository, self.name, FOLDER)

@@ -339,16 +339,7 @@ def memory_level(stored: Stored, source_hash: str, facts: Facts) -> MemoryLevel 
         return Ended(Outcome.INCOMPARABLE, f"recorded under other facts: {'; '.join(other)}")
     if stored.source_hash != source_hash:
         return edited()
-    elsewhere = differing(memory.facts, facts, HERE)
-    return MemoryLevel(
-        values=memory.values,
-        repeats=memory.repeats,
-        elsewhere=_memory_elsewhere("; ".join(elsewhere)) if elsewhere else None,
-    )
-
-
-def _memory_elsewhere(what: str) -> Ended:
-    return Ended(
-        Outcome.INCOMPARABLE,
-        f"resident memory is compared on like machines only: {what}; what was traced holds",
-    )
+    unlike = "; ".join(differing(memory.facts, facts, HERE))
+    reason = f"resident memory is compared on like machines only: {unlike}; what was traced holds"
+    elsewhere = Ended(Outcome.INCOMPARABLE, reason) if unlike else None
+    return MemoryLevel(memory.values, memory.repeats, elsewhere)

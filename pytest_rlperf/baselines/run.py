@@ -120,15 +120,12 @@ def _case(nodeid: str) -> str:
 
 def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
     """Return the new baseline of every test that was measured enough."""
+    passed = [test for test in run.tests if not test.failure and test.skipped is None]
     return [
         _stored(test, stored.get(test.nodeid), run)
-        for test in run.tests
-        if _is_enough(test) and not test.failure and test.skipped is None
+        for test in passed
+        if len(test.memory_bytes if test.time is None else test.blocks) >= LEAST_BLOCKS
     ]
-
-
-def _is_enough(test: TestResult) -> bool:
-    return len(test.memory_bytes if test.time is None else test.blocks) >= LEAST_BLOCKS
 
 
 def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:

@@ -5,12 +5,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from pytest_rlperf.baselines.file import Accepted
-from pytest_rlperf.baselines.folder import (
-    Pending,
-    drop_pending,
-    find_pending,
-    save_into,
-)
+from pytest_rlperf.baselines.folder import Pending, drop_pending, find_pending, save_into
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.trees.cache import cache_folder

@@ -39,9 +39,7 @@ class Commits(Protocol):
     def bad(self) -> str: ...
 
     def halving(self, fast: Sequence[str], slow: str) -> list[str]:
-        """List what is neither known fast nor after `slow`, the best to ask about first; `slow`
-        itself is left out.
-        """
+        """List what is neither known fast nor after `slow`, without it, the best to ask first."""
         ...
 
 

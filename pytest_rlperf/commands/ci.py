@@ -84,9 +84,7 @@ def run(arguments: Namespace) -> int:
 
 
 def compare(inputs: ActionInputs, environ: Mapping[str, str]) -> int:
-    """Return pytest's exit code. Beside the report lies the number of the pull request, for the job
-    that comments.
-    """
+    """Return pytest's exit code; the number of the pull request is left beside the report."""
     against = inputs.against or _merge_base(environ)
     inputs.report.mkdir(parents=True, exist_ok=True)
     number = pull_request_number(environ)

@@ -152,9 +152,13 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
     event = _event(environ)
     try:
         if "workflow_run" in event:
-            return _claim_of_workflow_run(event["workflow_run"], folder)
+            measured = event["workflow_run"]
+            repository, number = _full_name(measured["head_repository"]), folder / NUMBER_FILE
+            return Claim(_number(number), measured["head_sha"], repository, measured["html_url"])
         if "pull_request" in event:
-            return _claim_of_pull_request(event["pull_request"], environ)
+            pull = event["pull_request"]
+            repository = _full_name(pull["head"]["repo"])
+            return Claim(pull["number"], pull["head"]["sha"], repository, run_address(environ))
     except (KeyError, TypeError) as error:
         raise UsageError(
             f"the event of this job lacks {error}, which GitHub sends; run this on GitHub Actions."
@@ -182,20 +186,6 @@ def _event(environ: Mapping[str, str]) -> dict[str, Any]:
     if not isinstance(content, dict):
         raise UsageError("GITHUB_EVENT_PATH names no event; run this on GitHub Actions.")
     return content
-
-
-def _claim_of_workflow_run(run: Mapping[str, Any], folder: Path) -> Claim:
-    return Claim(
-        number=_number(folder / NUMBER_FILE),
-        head_sha=run["head_sha"],
-        head_repository=_full_name(run["head_repository"]),
-        run_url=run["html_url"],
-    )
-
-
-def _claim_of_pull_request(pull: Mapping[str, Any], environ: Mapping[str, str]) -> Claim:
-    head = pull["head"]
-    return Claim(pull["number"], head["sha"], _full_name(head["repo"]), run_address(environ))
 
 
 def _number(path: Path) -> int:

@@ -5,7 +5,7 @@ different then, so it is never a verdict.
 """
 
 from argparse import ArgumentParser, Namespace
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -168,7 +168,8 @@ def render_side_by_side(results: SideBySide) -> list[str]:
             for fact in results.facts
         ]
     if results.differences:
-        lines += ["", *_table(results.differences)]
+        head = ["metric", "A", "B", "change", "verdict in A", "in B", "test"]
+        lines += ["", *aligned([head, *map(_row, results.differences)])]
     lines += [""] if results.only_a or results.only_b or results.edited else []
     lines += [f"only in A: {nodeid}" for nodeid in results.only_a]
     lines += [f"only in B: {nodeid}" for nodeid in results.only_b]
@@ -179,11 +180,6 @@ def render_side_by_side(results: SideBySide) -> list[str]:
 
 def _value_in(side: str, value: str | None) -> str:
     return f"unknown in {side}" if value is None else f"{value} in {side}"
-
-
-def _table(differences: Sequence[Difference]) -> list[str]:
-    head = ["metric", "A", "B", "change", "verdict in A", "in B", "test"]
-    return aligned([head, *map(_row, differences)])
 
 
 def _row(difference: Difference) -> list[str]:
@@ -213,9 +209,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("a", metavar="A", type=Path, help="the older result")
     parser.add_argument("b", metavar="B", type=Path, help="the newer result")
     parser.add_argument(
-        "--fail-on",
-        metavar="20%",
-        help="end with exit code 1 where B is worse by more than this",
+        "--fail-on", metavar="20%", help="end with exit code 1 where B is worse by more than this"
     )
 
 

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.machine.cpu import cpu_name
+from pytest_rlperf.machine.fingerprint import cpu_name
 from pytest_rlperf.machine.host import (
     STEAL_HURTS,
     available_cores,
@@ -273,20 +273,19 @@ def mpi_findings(
     library: Library, launcher: Launcher, cores: int, autogroups: bool | None
 ) -> list[Finding]:
     """Judge what the MPI means for measuring; what hurts comes first."""
-    judged = [*_mpi_pinning(cores), *_mpi_autogroups(launcher, autogroups), *_mpi_ulfm(library)]
+    judged = _mpi_findings(library, launcher, cores, autogroups)
     return sorted(judged, key=lambda finding: not finding.hurts)
 
 
-def _mpi_pinning(cores: int) -> Iterator[Finding]:
+def _mpi_findings(
+    library: Library, launcher: Launcher, cores: int, autogroups: bool | None
+) -> Iterator[Finding]:
     if cores:
         yield Finding(
             False, f"rank k of both sides is pinned to core k: up to {cores} ranks have their own"
         )
     else:
         yield Finding(True, "ranks cannot be pinned: the two sides sit on different cores")
-
-
-def _mpi_autogroups(launcher: Launcher, autogroups: bool | None) -> Iterator[Finding]:
     if autogroups and launcher.kind in OWN_SESSIONS:
         yield Finding(
             True,
@@ -294,8 +293,5 @@ def _mpi_autogroups(launcher: Launcher, autogroups: bool | None) -> Iterator[Fin
             "cores a small Allreduce takes several times as long; write 0 into "
             "/proc/sys/kernel/sched_autogroup_enabled, or stay within the cores",
         )
-
-
-def _mpi_ulfm(library: Library) -> Iterator[Finding]:
     if library.ulfm:
         yield Finding(False, "ULFM: a job can survive the loss of a rank, where it asks for that")

@@ -13,6 +13,7 @@ from pytest_rlperf.errors import RevisionError, UsageError
 from pytest_rlperf.history.branch import NAME, HistoryBranch
 from pytest_rlperf.history.file import HistoryFile, entries_of
 from pytest_rlperf.report.result_file import read_result
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.git import SHORT, git
 
 
@@ -57,8 +58,8 @@ def run(arguments: Namespace) -> int:
         )
     known = len(tests) - kept.added
     there = f"; {known} {'was' if known == 1 else 'were'} there already" if known else ""
-    added = "1 test" if kept.added == 1 else f"{kept.added} tests"
-    print(f"appended {added} of {tests[0].commit[:SHORT]} to {kept.where}{there}")
+    added, commit = render_tests(kept.added), tests[0].commit[:SHORT]
+    print(f"appended {added} of {commit} to {kept.where}{there}")
     return 0
 
 

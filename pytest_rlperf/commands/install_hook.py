@@ -65,9 +65,7 @@ class Hook:
             self.path.unlink()
 
     def set_aside(self) -> str:
-        """Rename the hook to what nothing is called yet, so that no second `--force` loses the
-        first one.
-        """
+        """Rename the hook to what nothing is called yet: no second `--force` loses the first."""
         names = (f"{NAME}{ASIDE}{'' if n == 1 else f'-{n}'}" for n in count(1))
         free = next(name for name in names if not os.path.lexists(self.path.with_name(name)))
         with self._changing():

@@ -33,9 +33,7 @@ class Pushed:
 
 
 def pushed_commits(root: Path, environ: Mapping[str, str], stdin: TextIO) -> list[Pushed]:
-    """List the commits of branches: tags name what was pushed before, and what is deleted needs no
-    measuring.
-    """
+    """List the commits of branches; tags, and what is deleted, need no measuring."""
     if sha := environ.get("PRE_COMMIT_TO_REF"):
         name = environ.get("PRE_COMMIT_LOCAL_BRANCH") or "HEAD"
         return [Pushed(name.removeprefix(BRANCH), sha)]

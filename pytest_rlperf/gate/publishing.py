@@ -3,8 +3,7 @@ tests, and to GitHub where that runs it.
 """
 
 import os
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -112,11 +111,13 @@ OUTCOME_PROPERTY = "rlperf_outcome"
 def report_tests(session: pytest.Session, run: RunResult, strict: bool) -> None:
     """Report to the terminal, JUnit and whoever else listens, as if the tests had just run."""
     items = {item.nodeid: item for item in session.items}
+    hook = session.config.hook
     for test in run.tests:
         item = items[test.nodeid]
-        with _logged(item):
-            for report in _reports(item, test, run, strict):
-                item.config.hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+        for report in _reports(item, test, run, strict):
+            hook.pytest_runtest_logreport(report=report)
+        hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
 def status_of(report: pytest.TestReport) -> tuple[str, str, str] | None:
@@ -129,14 +130,6 @@ def status_of(report: pytest.TestReport) -> tuple[str, str, str] | None:
         return None
     word = outcome.value.replace("_", " ")
     return word, LETTERS[outcome], word.upper()
-
-
-@contextmanager
-def _logged(item: pytest.Item) -> Iterator[None]:
-    hook = item.config.hook
-    hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
-    yield
-    hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
 
 
 def _reports(

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.adoption import uses_benchmark
 from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
-from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of
+from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
 from pytest_rlperf.model.result import JobSize
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.git import top_level
 from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed_files, is_reached
 
@@ -31,9 +31,7 @@ NARROWING = (
 
 
 def is_performance_test(item: pytest.Item) -> bool:
-    """Return whether a test uses a fixture that measures, or is marked: then it fails without
-    one.
-    """
+    """Return whether a test uses a fixture that measures, or is marked: it fails without one."""
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
@@ -176,5 +174,5 @@ def _left_out(files: Mapping[str, Path], root: Path) -> str | None:
     if not files:
         return None
     names = sorted({os.path.relpath(file, os.path.realpath(root)) for file in files.values()})
-    tests = "1 test" if len(files) == 1 else f"{len(files)} tests"
+    tests = render_tests(len(files))
     return f"left out {tests} that the change does not reach, in {', '.join(names)}."

@@ -5,7 +5,7 @@ what the history says of the tests of its run.
 """
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +16,7 @@ from pytest_rlperf.history.file import Kept, Past, entries_of, line_of, read_his
 from pytest_rlperf.history.records import History, PastTest
 from pytest_rlperf.history.trend import flakiest, trends
 from pytest_rlperf.report.result_file import ResultContent
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 from pytest_rlperf.trees.git import SHORT
 
@@ -71,7 +72,7 @@ class HistoryBranch:
         change = _Append(by_file)
         if self.remote is not None:
             branch.pull(self.remote, _union, MERGED)
-        branch.update(change, _message(tests))
+        branch.update(change, f"Append {render_tests(len(tests))} of {tests[0].commit[:SHORT]}")
         where = f"the branch {self.name}"
         if self.remote is not None:
             branch.push(self.remote, _union, MERGED)
@@ -92,21 +93,18 @@ class HistoryBranch:
                 f"there is no history on the branch {self.name!r}; write it with rlperf history "
                 f"append RESULT.json, or fetch it: git fetch {REMOTE} {self.name}:{self.name}."
             )
-        return _together(
+        parts = [
             read_history(f"{self.name}:{path}", lines.whole, lines.torn)
             for path, lines in ((path, split_lines(files[path])) for path in sorted(files))
             if path.endswith(ENDING)
+        ]
+        return Past(
+            tuple(test for part in parts for test in part.tests),
+            tuple(trouble for part in parts for trouble in part.troubles),
         )
 
     def _branch(self) -> DataBranch:
-        branch = DataBranch(self.repository, self.name, FOLDER)
-        branch.check()
-        return branch
-
-
-def _message(tests: Sequence[PastTest]) -> str:
-    number = "1 test" if len(tests) == 1 else f"{len(tests)} tests"
-    return f"Append {number} of {tests[0].commit[:SHORT]}"
+        return DataBranch.checked(self.repository, self.name, FOLDER)
 
 
 def _union(first: Files, second: Files) -> Files:
@@ -123,14 +121,6 @@ def _union(first: Files, second: Files) -> Files:
         if theirs.torn not in (b"", torn):  # a file has one end
             merged[path + ASIDE] = merged.get(path + ASIDE, b"") + theirs.torn + b"\n"
     return merged
-
-
-def _together(parts: Iterable[Past]) -> Past:
-    tests: tuple[PastTest, ...] = ()
-    troubles: tuple[str, ...] = ()
-    for part in parts:
-        tests, troubles = tests + part.tests, troubles + part.troubles
-    return Past(tests, troubles)
 
 
 # -- for the report of a run --------------------------------------------------------------------

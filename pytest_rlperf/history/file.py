@@ -7,7 +7,7 @@ read back, with one sentence for each that is none of ours.
 import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -19,6 +19,7 @@ from pytest_rlperf.machine.fingerprint import machine_facts, machine_key
 from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import THROUGHPUT, Outcome
 from pytest_rlperf.report.result_file import ANEW, ResultContent
+from pytest_rlperf.wire import typed
 
 SCHEMA = 1
 """Of a line. 1: first version."""
@@ -94,15 +95,7 @@ def _test(line: str) -> PastTest:
         raise ValueError("is no line of a history; mend it or take it out")
     if (damage := next(_damages(content), None)) is not None:
         raise ValueError(f"is damaged at {damage}; mend it or take it out")
-    known = {each.name: content[each.name] for each in fields(PastTest)}
-    known["metrics"] = tuple(_metric(metric) for metric in content["metrics"])
-    if known["reference"] is not None:
-        known["reference"] = ReferenceTime(**{name: known["reference"][name] for name in REFERENCE})
-    return PastTest(**known)
-
-
-def _metric(content: Mapping[str, Any]) -> PastMetric:
-    return PastMetric(**{each.name: content[each.name] for each in fields(PastMetric)})
+    return typed(PastTest, content)
 
 
 def _damages(content: Mapping[str, Any]) -> Iterator[str]:
@@ -182,14 +175,14 @@ def _refuse_unfit(result: ResultContent, name: str) -> None:
 
 
 def _entry(test: ResultContent, common: Mapping[str, Any]) -> PastTest:
-    reference = test.get("reference")
+    reference, drift = test.get("reference"), test.get("drift")
     return PastTest(
         nodeid=test["nodeid"],
         metrics=tuple(_metrics(test)),
         category=test["category"],
         source_hash=str(test.get("source_hash", "")),
         steal=test.get("witnesses", {}).get("steal"),
-        drift=_drift(test.get("drift")),
+        drift=drift["head"]["change"] if drift and drift["head"]["matters"] else None,
         reference=None if reference is None else ReferenceTime(**reference),
         **common,
     )
@@ -211,10 +204,6 @@ def _metrics(test: ResultContent) -> Iterator[PastMetric]:
                 threshold=metric.get("threshold"),
                 blocks=len(metric["head_blocks"]),
             )
-
-
-def _drift(drift: ResultContent | None) -> float | None:
-    return drift["head"]["change"] if drift and drift["head"]["matters"] else None
 
 
 def _machine(fingerprint: ResultContent) -> str:

@@ -28,9 +28,7 @@ def involuntary_switches() -> int:
 
 
 def times_blocked() -> int:
-    """Count how often this thread gave up its core to wait for something; 0 where the platform does
-    not say.
-    """
+    """Count how often this thread gave up its core to wait; 0 where the platform does not say."""
     if sys.platform != "linux":
         return 0
     import resource
@@ -39,9 +37,7 @@ def times_blocked() -> int:
 
 
 def threads_delay_ns() -> int:
-    """Sum how long all threads of this process waited for a core so far; 0 where the platform does
-    not say.
-    """
+    """Sum how long all threads of this process waited for a core; 0: the platform is silent."""
     delay_ns = 0
     for path in PROC_TASKS.glob("*/schedstat"):
         with suppress(OSError, ValueError, IndexError):  # it may have ended meanwhile

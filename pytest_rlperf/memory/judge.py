@@ -89,7 +89,8 @@ def decided(sizes: Sizes, limits: Limits, gates: int, exhausted: bool) -> Decisi
     if not sizes.stored:
         paired = [SizeDifference(h - b) for h, b in zip(sizes.head, sizes.base, strict=True)]
         return decide(paired, SizeGate(allowed, gates), exhausted)
-    gate = SizeGate(allowed, gates, blur=_error(sizes.base))
+    error = estimate(sizes.base).error if len(sizes.base) >= LEAST_BLOCKS else 0.0
+    gate = SizeGate(allowed, gates, blur=error)
     return decide([SizeDifference(size - base) for size in sizes.head], gate, exhausted)
 
 
@@ -176,7 +177,3 @@ def render_excess(excess: Excess) -> str:
 
 def _centre(sizes: Sequence[float]) -> float:
     return estimate(sizes).mean if len(sizes) >= LEAST_BLOCKS else statistics.fmean(sizes)
-
-
-def _error(sizes: Sequence[float]) -> float:
-    return estimate(sizes).error if len(sizes) >= LEAST_BLOCKS else 0.0

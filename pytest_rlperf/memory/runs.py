@@ -10,7 +10,6 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib.util import find_spec
-from types import TracebackType
 from typing import Self
 
 import psutil
@@ -44,12 +43,7 @@ class MemoryCurve:
             self._thread.start()
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        value: BaseException | None,
-        traceback: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._over.set()
         if self._thread.is_alive():
             self._thread.join()

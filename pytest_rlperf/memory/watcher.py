@@ -1,6 +1,6 @@
 """A process beside the measured one that notes the high-water marks of its children.
 
-Run by path, and started by `resident.Children`. Every line on its standard input says what was
+Run by path, and started by `probe.Children`. Every line on its standard input says what was
 resident before, by process id: it answers with what it noted since the line before, and begins
 anew. It ends with the process that it watches, and imports next to nothing, to be up within
 milliseconds.
@@ -12,7 +12,7 @@ import select
 import sys
 
 INTERVAL_S = 0.002
-"""A child that lives for less may be missed; see `resident.with_unseen`."""
+"""A child that lives for less may be missed; see `probe.with_unseen`."""
 
 Marks = dict[int, tuple[str, int]]
 """Name and high-water mark by process id."""

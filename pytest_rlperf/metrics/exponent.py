@@ -17,12 +17,11 @@ from pytest_rlperf.model.metric import (
     Interval,
     Metric,
     Outcome,
-    Severity,
     Verdict,
 )
 from pytest_rlperf.model.quantity import growth_law
 from pytest_rlperf.stats.decide import Decision
-from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.stats.verdicts import Ended, severity
 
 ALLOWED = 0.1
 """Growth of the exponent. A further factor of log n adds 0.15 over sizes from 100 to 10,000, and
@@ -115,7 +114,8 @@ def _verdict(judged: Decision | Ended | None, words: str, largest: Interval | No
             return Verdict(Outcome.UNCHANGED, reason)
         case Outcome.REGRESSED:
             reason = f"grows faster with the size than the allowed {allowed}, beyond doubt: {words}"
-            return Verdict(judged.outcome, reason, severity=_severity(judged.interval.change))
+            severe = severity(judged.interval.change, MEDIUM_ABOVE, HIGH_ABOVE)
+            return Verdict(judged.outcome, reason, severity=severe)
         case Outcome.IMPROVED:
             return Verdict(judged.outcome, f"grows slower with the size: {words}")
         case Outcome.UNCHANGED:
@@ -123,9 +123,3 @@ def _verdict(judged: Decision | Ended | None, words: str, largest: Interval | No
         case _:
             reason = f"the blocks could not tell it from the allowed {allowed}; raise "
             return Verdict(judged.outcome, f"{reason}--rlperf-budget, or add a size further apart")
-
-
-def _severity(change: float) -> Severity:
-    if change > HIGH_ABOVE:
-        return Severity.HIGH
-    return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE

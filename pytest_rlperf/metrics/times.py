@@ -81,7 +81,6 @@ def with_time_verdict(test: TestResult, verdict: Verdict) -> TestResult:
 
 # -- starts of a fresh process --------------------------------------------------------------------
 
-
 LEAST_ALLOWED = 0.10
 """Unless the test has a threshold of its own: one observation a block is not known as well as the
 typical pair of many slices."""
@@ -113,9 +112,7 @@ def _whole(reference: Reference) -> Reference:
 
 
 def start_gate(gate: Gate, spec: Spec) -> Gate:
-    """Return the gate of a start, which allows more than that of time unless the test says how
-    much.
-    """
+    """Return the gate of a start, which allows more than that of time unless the test says."""
     if spec.threshold is not None:
         return gate
     return replace(gate, threshold=max(LEAST_ALLOWED, gate.threshold))

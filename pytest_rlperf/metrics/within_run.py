@@ -90,7 +90,6 @@ def _judged(added: Sequence[float]) -> tuple[Interval | None, bool]:
 # combined as everywhere (see `estimate`), so a machine that slows down now and then widens the
 # interval.
 
-
 LEAST_SLICES = 4
 """Fewer have no slope worth the name."""
 DRIFT_MATTERS = 0.03
@@ -121,9 +120,7 @@ def slope(times: Sequence[float]) -> float:
 
 
 def _side(blocks: Sequence[SideBlock], slices: int) -> SideDrift:
-    """Blocks differ in length, and what grows need not grow evenly: so of each the same slices
-    are looked at.
-    """
+    """Look at the same slices of each: blocks differ in length, and growth need not be even."""
     change = estimate([slope(block.own_ns[:slices]) * (slices - 1) for block in blocks])
     bounds = (change.mean, change.bound(REPORTED_TAIL), change.bound(1 - REPORTED_TAIL))
     return SideDrift(

@@ -115,7 +115,6 @@ class MemoryResult:
 
 # -- limits as people write them: `"20%,1MiB"`, or `"1KiB"` for what grows ----------------------
 
-
 EXCESSES = ("resident", "traced")
 AMOUNTS = ("growth", "growth_rss")
 KEYS = (*EXCESSES, *AMOUNTS)

@@ -33,13 +33,7 @@ class Outcome(StrEnum):
 
 
 COMPARED = frozenset(
-    {
-        Outcome.REGRESSED,
-        Outcome.ACCEPTED,
-        Outcome.UNCHANGED,
-        Outcome.IMPROVED,
-        Outcome.INCONCLUSIVE,
-    }
+    {Outcome.REGRESSED, Outcome.ACCEPTED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE}
 )
 """Outcomes that rest on a comparison."""
 
@@ -47,7 +41,6 @@ UNSURE = frozenset(
     {Outcome.INCONCLUSIVE, Outcome.NOT_MEASURED, Outcome.INCOMPARABLE, Outcome.NO_BASELINE}
 )
 """Outcomes that `--rlperf-strict` turns into failures."""
-
 
 WORST_FIRST = (
     Outcome.REGRESSED,

@@ -10,14 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.wire import (
-    Channel,
-    ChannelClosed,
-    FromController,
-    Hello,
-    Message,
-    encode,
-)
+from pytest_rlperf.wire import Channel, ChannelClosed, FromController, Hello, Message, encode
 
 LONGEST_PATH = 100
 """Bytes that the address of a local socket may have, and some to spare."""

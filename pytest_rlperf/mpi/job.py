@@ -43,13 +43,14 @@ class MpiJob:
 
     def __init__(self, order: JobOrder, *, cores: Sequence[int] = ()) -> None:
         self.token = secrets.token_hex(8)
-        self._order = order
-        self._argv = job_argv(order.launcher, order.nprocs, order.command)
+        self.folder = order.folder
+        self.command = tuple(job_argv(order.launcher, order.nprocs, order.command))
+        self._nprocs = order.nprocs
         self._begun = time.monotonic()
         self._over = False
         self.left: tuple[int, ...] = ()  # processes that would not end
         self.process = Process(
-            self._argv,
+            self.command,
             env=job_environment(order.env, self.token),
             cwd=order.cwd,
             cores=cores,
@@ -63,19 +64,11 @@ class MpiJob:
         return self.process.pid
 
     @property
-    def command(self) -> tuple[str, ...]:
-        return tuple(self._argv)
-
-    @property
     def ended(self) -> bool:
         return self.process.ended
 
-    @property
-    def folder(self) -> Path:
-        return self._order.folder
-
     def files(self) -> list[RankFiles]:
-        return [RankFiles(str(self.folder), rank) for rank in range(self._order.nprocs)]
+        return [RankFiles(str(self.folder), rank) for rank in range(self._nprocs)]
 
     def run(self, timeout_s: float) -> JobEnd:
         """Wait for the job until its time is up, then end what is left of it."""
@@ -84,7 +77,7 @@ class MpiJob:
 
     def finish(self, timeout_s: float | None = None) -> JobEnd:
         """End the job, and return what its ranks did until now; with `timeout_s` it is too late."""
-        nprocs, folder = self._order.nprocs, str(self.folder)
+        nprocs, folder = self._nprocs, str(self.folder)
         exits = read_exits(folder, nprocs)
         ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None)
         seconds = time.monotonic() - self._begun

@@ -62,13 +62,13 @@ class NoMpi:
 
 
 @cache
-def find_library(executable: str = sys.executable) -> Library | NoMpi:
+def find_library() -> Library | NoMpi:
     """Return the MPI that there is, asked once a process: it takes as long as starting a rank."""
     if find_spec("mpi4py") is None:
         return NoMpi(f"mpi4py is not installed; {CURE}")
     try:
         asked = subprocess.run(
-            [executable, "-c", QUESTION],
+            [sys.executable, "-c", QUESTION],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -258,12 +258,8 @@ ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 
 def job_environment(inherited: Mapping[str, str], token: str) -> dict[str, str]:
     """Return the environment of a job's processes, made of the run's own."""
-    env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
-    return {**ROOT, **env, JOB: token}
-
-
-def _is_scrubbed(name: str) -> bool:
-    return name in SCRUBBED or name.startswith(SCRUBBED_PREFIXES)
+    env = {n: v for n, v in inherited.items() if not n.startswith(SCRUBBED_PREFIXES)}
+    return {**ROOT, **{n: v for n, v in env.items() if n not in SCRUBBED}, JOB: token}
 
 
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")

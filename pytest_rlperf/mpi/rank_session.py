@@ -14,7 +14,6 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import core_of_rank, pin
 from pytest_rlperf.mpi.channels import connect
 from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase, RankReport
@@ -24,7 +23,7 @@ from pytest_rlperf.wire import Channel, ChannelClosed, Job, RankOrder
 from pytest_rlperf.worker.clock import Clock
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.reference import ReferenceWorker
-from pytest_rlperf.worker.session import WorkerSession
+from pytest_rlperf.worker.session import ChildSession, WorkerSession
 from pytest_rlperf.worker.turns import Baton
 from pytest_rlperf.worker.watch import installed_watch
 
@@ -60,7 +59,11 @@ def play(order: RankOrder, files: RankFiles) -> int:
 
     here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
     if here.size != order.nprocs:
-        text = _wrong_size(here.size, order, MPI.get_vendor()[0])
+        text = (
+            f"this is one of {here.size} ranks instead of {order.nprocs}: {order.launcher} does "
+            f"not belong to {MPI.get_vendor()[0]}, which mpi4py uses; name the launcher that does "
+            "in rlperf_mpi_launcher."
+        )
         files.write_report(RankReport(RankOutcome.FAILED, text))
         return 1
     files.write_phase(RankPhase.COLLECT)
@@ -75,13 +78,6 @@ def play(order: RankOrder, files: RankFiles) -> int:
 def _run(order: RankOrder, files: RankFiles, here: Here) -> int:
     plugins = [RankSession(order, files, here), PhaseMarks(files)]
     return int(pytest.main(list(order.job.pytest_args), plugins=plugins))
-
-
-def _wrong_size(size: int, order: RankOrder, vendor: str) -> str:
-    return (
-        f"this is one of {size} ranks instead of {order.nprocs}: {order.launcher} does not belong "
-        f"to {vendor}, which mpi4py uses; name the launcher that does in rlperf_mpi_launcher."
-    )
 
 
 class PhaseMarks:
@@ -106,10 +102,11 @@ class PhaseMarks:
         return (yield)
 
 
-class RankSession:
+class RankSession(ChildSession):
     """The pytest plugin of a rank."""
 
     def __init__(self, order: RankOrder, files: RankFiles, here: Here) -> None:
+        super().__init__(order.job)
         self._order = order
         self._files = files
         self._here = here
@@ -117,14 +114,7 @@ class RankSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
         config.stash[HERE] = self._here
-        for name, value in self._order.job.options.items():
-            if hasattr(config.option, name):
-                setattr(config.option, name, value)
-        silence(config, tests_run=True)
-
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        wanted = set(self._order.job.nodeids)
-        items[:] = [item for item in items if item.nodeid in wanted]
+        super().pytest_configure(config)
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -163,11 +153,6 @@ class RankSession:
         until = time.monotonic() + LAST_WORDS_S
         while time.monotonic() < until and any(files.report() is None for files in others):
             time.sleep(0.02)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self) -> tuple[str, str, str]:
-        """Show no letters: the output is the test's own."""
-        return "", "", ""
 
 
 def work_as_rank(order: RankOrder, files: RankFiles, here: Here) -> int:

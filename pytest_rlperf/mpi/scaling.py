@@ -115,9 +115,7 @@ def _log_ratios(test: TestResult) -> list[float]:
 
 
 def difference(one: Estimate, other: Estimate) -> Estimate:
-    """Return the difference of two independent means; its freedom is at least that of the poorer
-    one.
-    """
+    """Return the difference of two independent means, with the freedom of the poorer at least."""
     parts = [(one.error**2, one.freedom), (other.error**2, other.freedom)]
     variance = math.fsum(square for square, _ in parts)
     spent = math.fsum(square**2 / freedom for square, freedom in parts)
@@ -140,9 +138,7 @@ def _verdict(test: TestResult, lost: Estimate, gate: Gate) -> Verdict:
 
 
 def _outcome(test: TestResult, lost: Estimate, gate: Gate) -> tuple[Outcome, str]:
-    """Return the outcome and its reason, by one look at all blocks, as strict as the last one at a
-    test's time.
-    """
+    """Judge all blocks by one look, as strict as the last one at a test's time."""
     allowed = format_percent(gate.threshold)
     if gate.exceeded(lost, gate.last):
         time = test.headline.interval
@@ -228,9 +224,7 @@ def _change(row: ScalingRow) -> str:
 
 
 def render_efficiency_lost(run: RunResult, nodeid: str) -> list[str]:
-    """Return why a test fails whose time alone may be within what is allowed; nothing where its
-    efficiency did not regress.
-    """
+    """Return why a test fails by its efficiency, though its time may be within what is allowed."""
     rows = [row for table in run.scaling for row in table.rows if row.nodeid == nodeid]
     return [_lost(row) for row in rows if row.efficiency.outcome is Outcome.REGRESSED]
 

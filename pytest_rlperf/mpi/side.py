@@ -78,6 +78,11 @@ def _of_kind(reports: Sequence[Report], kind: type[Kind]) -> list[Kind]:
 def _merged_measurement(ranks: Sequence[Measurement]) -> Measurement:
     blocks, shares = [rank.block for rank in ranks], [rank.rank for rank in ranks if rank.rank]
     phases = summed_work([block.phases for block in blocks])
+    facts = RankFacts(
+        own_ns=tuple(math.fsum(block.own_ns) for block in blocks),
+        communication=tuple(share.communication for share in shares),
+        peak_bytes=tuple(share.peak_bytes for share in shares),
+    )
     job = replace(
         blocks[0],
         own_ns=tuple(_job_times(blocks, shares)),
@@ -86,25 +91,15 @@ def _merged_measurement(ranks: Sequence[Measurement]) -> Measurement:
         work=summed_work([block.work for block in blocks]),
         preempted=sum(block.preempted for block in blocks),
         phases={name: share / len(ranks) for name, share in phases.items()},
-        ranks=_rank_facts(blocks, shares) if shares else None,
+        ranks=facts if shares else None,
     )
     names = ranks[0].kernel_ns
     kernel_ns = {name: tuple(slowest([rank.kernel_ns[name] for rank in ranks])) for name in names}
     return replace(ranks[0], block=job, kernel_ns=kernel_ns, rank=None)
 
 
-def _rank_facts(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> RankFacts:
-    return RankFacts(
-        own_ns=tuple(math.fsum(block.own_ns) for block in blocks),
-        communication=tuple(share.communication for share in shares),
-        peak_bytes=tuple(share.peak_bytes for share in shares),
-    )
-
-
 def _merged_memory(ranks: Sequence[MemoryReport]) -> MemoryReport:
-    """Return the sizes of all ranks together, and each process and segment by the rank that it
-    belongs to.
-    """
+    """Return the sizes of all ranks together, and each process and segment under its rank."""
     evidence = [rank.evidence for rank in ranks]
     return replace(
         ranks[0],
@@ -129,9 +124,7 @@ def _by_rank(ranks: Sequence[Sequence[ProcessPeak]]) -> tuple[ProcessPeak, ...]:
 
 
 def _job_times(blocks: Sequence[SideBlock], shares: Sequence[RankShare]) -> list[int]:
-    """Return the time of each slice of the job; ranks note their exchanges where both jobs run at
-    once.
-    """
+    """Return the time of each slice of the job; exchanges are noted where both jobs run at once."""
     exchanges = [share.exchange_ns for share in shares if share.exchange_ns]
     second_ns = exchanges or [block.wall_ns for block in blocks]
     job_time = time_of_turns if exchanges else time_of_slice
@@ -316,7 +309,6 @@ OUTCOMES = {
     State.UNMEASURED: RankOutcome.PASSED,
     State.ABANDONED: RankOutcome.STOPPED,
 }
-
 
 # -- starting it ----------------------------------------------------------------------------------
 

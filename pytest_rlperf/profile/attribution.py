@@ -155,24 +155,18 @@ def _blamed(profiles: _Profiles, base_ns: float, total_ns: float) -> list[Cause]
     mattering = sum(_matters(profiles, cause.function, base_ns) for cause in candidates)
     doubt = DOUBT / max(1, mattering)
     least_ns = max(LEAST_CHANGE * base_ns, LEAST_SHARE * total_ns)
-    return [
-        cause
-        for cause in candidates
-        if cause.change_ns > 0
-        and (
-            _is_certain(cause)
-            or (cause.change_ns >= least_ns and _is_clear(profiles, cause.function, doubt))
-        )
-    ]
+
+    def is_clear(cause: Cause) -> bool:
+        changes = estimate(profiles.changes_ns(cause.function))
+        return cause.change_ns >= least_ns and changes.bound(doubt) > 0
+
+    slower = (cause for cause in candidates if cause.change_ns > 0)
+    return [cause for cause in slower if _is_certain(cause) or is_clear(cause)]
 
 
 def _matters(profiles: _Profiles, function: Function, base_ns: float) -> bool:
     times = (profiles.cost_ns(side, function) for pair in profiles.pairs for side in pair)
     return max(times) >= MATTERS * base_ns
-
-
-def _is_clear(profiles: _Profiles, function: Function, doubt: float) -> bool:
-    return estimate(profiles.changes_ns(function)).bound(doubt) > 0
 
 
 def _is_certain(cause: Cause) -> bool:

@@ -38,6 +38,7 @@ from pytest_rlperf.profile.attribution import (
 )
 from pytest_rlperf.profile.flamegraph import write_flamegraph
 from pytest_rlperf.profile.sources import Sources, with_sources
+from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.stats.verdicts import error_line
 from pytest_rlperf.trees.git import SHORT
 from pytest_rlperf.wire import BASE, HEAD, Measurement, Order
@@ -64,9 +65,7 @@ class Places:
         return Function(self._short(key[0]), key[1])
 
     def _short(self, file: str) -> str:
-        """Return the path relative to the tree; of a library, to the longest folder that it is
-        imported from.
-        """
+        """Return the path in the tree; of a library, in the longest folder it is imported from."""
         folders = [str(self.tree), *filter(None, self.sys_path)]
         names = [short for folder in folders if (short := _inside(file, folder)) is not None]
         return names[0] if self.is_project((file, "")) else min(names, key=len, default=file)
@@ -207,7 +206,7 @@ class Profiler:
         until = time.monotonic() + LONGEST_S
         try:
             for index in range(1, pairs + 1):
-                tests = "1 test" if len(orders) == 1 else f"{len(orders)} tests"
+                tests = render_tests(len(orders))
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
                 for played in blocks.run(index, orders, orders, STARTUP_S):
                     runs[played.nodeid].take(played)
@@ -248,17 +247,13 @@ class Profiler:
             track.explanation = replace(track.explanation, lines=lines)
 
     def _lines_of(self, track: Track) -> str:
-        """Return the function that was named, else the one that is blamed most; empty: there is
-        none.
-        """
+        """Return the function that was named, else the one blamed most; empty: there is none."""
         causes = track.explanation.causes if track.explanation else ()
         return self.wish.function or (str(causes[0].function) if causes else "")
 
 
 def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
-    """Leave in each regressed track with which revision to compare to learn why: a stored baseline
-    holds no code.
-    """
+    """Leave in each regressed track which revision tells why: a stored baseline holds no code."""
     for track in tracks:
         if _regressed(track) and wish.on_regression:
             level = partner.levels[_nodeid(track)]

@@ -140,9 +140,7 @@ class Place(NamedTuple):
 
 
 def guilty_place(test: TestResult, folder: str) -> Place | None:
-    """Return the line that a regression is blamed on; None: no line is. `folder` is where the tree
-    lies.
-    """
+    """Return the line that is blamed, in the tree that lies in `folder`; None: no line is."""
     if test.explanation is not None and (place := _blamed(test.explanation)):
         return place
     return next(_leaking_places(test, folder), None)

@@ -81,10 +81,7 @@ def changed_functions(head: Module, base: Module | None) -> frozenset[str]:
 
 
 def compiled_into(
-    place: Place,
-    modules: Mapping[str, Module],
-    changed: Mapping[str, Set[str]],
-    ran: Set[Place],
+    place: Place, modules: Mapping[str, Module], changed: Mapping[str, Set[str]], ran: Set[Place]
 ) -> list[Place]:
     """Return the changed functions that the compiled one at `place` is made of, itself included."""
     by_name = [

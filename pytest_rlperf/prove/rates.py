@@ -6,7 +6,7 @@ The verdicts of `--rlperf-prove` are kept in the cache folder, a file for each p
 import json
 import math
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, stdev
@@ -24,10 +24,10 @@ from pytest_rlperf.files import (
     read_lines,
     refuse,
 )
-from pytest_rlperf.model.metric import Interval, Outcome
-from pytest_rlperf.model.result import Figures, Trial
-from pytest_rlperf.stats.proportions import rate_of
+from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.result import Figures, Rate, Trial
 from pytest_rlperf.trees.cache import digest
+from pytest_rlperf.wire import typed
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -114,6 +114,48 @@ def _covers(trial: Trial) -> bool:
     return trial.interval.low <= trial.injected <= trial.interval.high
 
 
+# -- exact bounds for a share, from the standard library alone -----------------------------------
+
+LEVEL = 0.95
+BISECTIONS = 60
+
+
+def rate_of(hits: int, n: int) -> Rate:
+    """Return the rate of `hits` in `n` with its 95 % bounds."""
+    return Rate(hits, n, *clopper_pearson(hits, n))
+
+
+def clopper_pearson(hits: int, n: int) -> tuple[float, float]:
+    """Return two-sided bounds for a binomial share (Clopper and Pearson, Biometrika 26, 1934)."""
+    if not 0 <= hits <= n or n == 0:
+        raise ValueError(f"{hits} of {n} is no share")
+    tail = (1 - LEVEL) / 2
+    low = 0.0 if hits == 0 else _root(lambda p: at_most(hits - 1, n, p) - (1 - tail))
+    high = 1.0 if hits == n else _root(lambda p: at_most(hits, n, p) - tail)
+    return low, high
+
+
+def at_most(hits: int, n: int, share: float) -> float:
+    """Return the probability of at most `hits` in `n`, for 0 < share < 1."""
+    return sum(math.exp(_log_mass(k, n, share)) for k in range(hits + 1))
+
+
+def _log_mass(hits: int, n: int, share: float) -> float:
+    log_ways = math.lgamma(n + 1) - math.lgamma(hits + 1) - math.lgamma(n - hits + 1)
+    return log_ways + hits * math.log(share) + (n - hits) * math.log(1 - share)
+
+
+def _root(falling: Callable[[float], float]) -> float:
+    low, high = 0.0, 1.0
+    for _ in range(BISECTIONS):
+        middle = (low + high) / 2
+        # Rounding may bring the bracket to its end, where the logarithms stop.
+        if not 0.0 < middle < 1.0:
+            break
+        low, high = (middle, high) if falling(middle) > 0 else (low, middle)
+    return (low + high) / 2
+
+
 # -- the file -----------------------------------------------------------------------------------
 
 SCHEMA = 1
@@ -138,7 +180,8 @@ def proof_file(cache: Path, root: Path) -> Path:
 def append(path: Path, trials: Iterable[Trial]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        append_lines(path, map(_line, trials))
+        rows = ({"schema": SCHEMA, **asdict(trial)} for trial in trials)
+        append_lines(path, (json.dumps(row, allow_nan=False) for row in rows))
     except OSError as error:
         raise UsageError(
             f"the verdicts cannot be written to {path} ({error.strerror}); set RLPERF_CACHE to a "
@@ -150,10 +193,6 @@ def read(path: Path) -> list[Trial]:
     return [_trial(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
 
 
-def _line(trial: Trial) -> str:
-    return json.dumps({"schema": SCHEMA, **asdict(trial)}, allow_nan=False)
-
-
 def _trial(path: Path, number: int, line: str) -> Trial:
     try:
         data = json.loads(line)
@@ -161,9 +200,7 @@ def _trial(path: Path, number: int, line: str) -> Trial:
         refuse(path, f"is damaged in line {number} ({error})", ANEW)
     check_shape(path, _damages(data, f"line {number}"), ANEW)
     check_schema(path, data, SCHEMA, ANEW)
-    known = {field.name: data[field.name] for field in fields(Trial)}
-    interval = Interval(**{name: data["interval"][name] for name in INTERVAL})
-    return Trial(**{**known, "outcome": Outcome(data["outcome"]), "interval": interval})
+    return typed(Trial, data)
 
 
 def _damages(data: Any, where: str) -> Iterator[str]:

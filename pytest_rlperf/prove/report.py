@@ -38,7 +38,8 @@ def render_proof_summary(proof: Proof) -> str:
 
 def render_proof(proof: Proof) -> list[str]:
     """Return the table, what stands out in it, and what it rests on."""
-    striking = [*_alarms(proof.false_alarms), *_missed(proof.missed), *_uncounted(proof)]
+    uncounted = (f"{nodeid}: no verdict: {why}" for nodeid, why in proof.uncounted.items())
+    striking = [*_alarms(proof.false_alarms), *_missed(proof.missed), *uncounted]
     table = render_proof_table(proof)
     return [*table, *([""] if table else []), *striking, *_basis(proof)]
 
@@ -48,17 +49,9 @@ def render_proof_table(proof: Proof) -> list[str]:
     if not proof.cases:
         return []
     head = [
-        "change",
-        "allowed",
-        "n",
-        "called slower",
-        "called faster",
-        "inconclusive",
-        "interval holds it",
-        "read as, mean ± sd",
-        "s a verdict",
-        "should be called slower",
-    ]
+        "change", "allowed", "n", "called slower", "called faster", "inconclusive",
+        "interval holds it", "read as, mean ± sd", "s a verdict", "should be called slower",
+    ]  # fmt: skip
     return aligned([head, *map(_row, proof.cases)])
 
 
@@ -110,10 +103,6 @@ def _reading(trial: Trial) -> str:
     return f"{format_percent(trial.interval.change)} {interval} on {trial.created}"
 
 
-def _uncounted(proof: Proof) -> Iterator[str]:
-    return (f"{nodeid}: no verdict: {why}" for nodeid, why in proof.uncounted.items())
-
-
 def _basis(proof: Proof) -> Iterator[str]:
     expected = {expectation(figures.injected, figures.threshold) for figures in proof.cases}
     if Expectation.AT_LIMIT in expected:
@@ -125,9 +114,8 @@ def _basis(proof: Proof) -> Iterator[str]:
 
 
 def _goal(goal: Goal) -> str:
-    return f"{goal.done} of {goal.wanted} {'at ' if goal.injected else ''}" + render_change(
-        goal.injected
-    )
+    at = "at " if goal.injected else ""
+    return f"{goal.done} of {goal.wanted} {at}{render_change(goal.injected)}"
 
 
 def _what_next(goals: Sequence[Goal]) -> str:

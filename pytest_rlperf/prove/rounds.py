@@ -55,9 +55,7 @@ def next_goal(goals: Sequence[Goal]) -> Goal | None:
 
 
 def expected_s(goal: Goal, trials: Sequence[Trial], tests: int) -> float:
-    """Return what a round should take, by earlier ones of the same change or else of any; 0:
-    unknown.
-    """
+    """Return what a round should take, by earlier ones of this change or of any; 0: unknown."""
     same = [trial.seconds for trial in trials if trial.injected == goal.injected]
     known = same or [trial.seconds for trial in trials]
     return tests * fmean(known) if known else 0.0
@@ -78,11 +76,7 @@ class VerdictKind:
 
     def holds(self, trial: Trial) -> bool:
         """Return whether a verdict is of this kind."""
-        return (trial.source_hash, trial.threshold, trial.facts) == (
-            self.source_hash,
-            self.threshold,
-            self.facts,
-        )
+        return self == VerdictKind(trial.source_hash, trial.threshold, trial.facts)
 
 
 def kinds_of(

@@ -36,9 +36,7 @@ class Category:
 
 
 def by_category(run: RunResult) -> list[Category]:
-    """Return the categories in the order of their first test; steps and calls are never averaged
-    together.
-    """
+    """Return them in the order of their first test; steps and calls are not averaged together."""
     groups: dict[str, list[TestResult]] = {}
     for test in run.tests:
         groups.setdefault(test.spec.category or UNCATEGORISED, []).append(test)

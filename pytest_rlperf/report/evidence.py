@@ -1,7 +1,7 @@
 """Evidence beside the verdicts: what the machine did meanwhile, and what to do about it."""
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from pytest_rlperf.machine.host import STEAL_HURTS
@@ -9,6 +9,7 @@ from pytest_rlperf.model.block import Block, DeviceFacts
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode
 from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.report.text import name_some
 
 COLD_NS = 1e8
 COLD_RATIO = 5
@@ -67,8 +68,6 @@ NOISY_TIMES = 2
 PREEMPTED_PER_S = 100.0
 """One slice of 2 ms in five. Only where the sides take turns: sides that run at once preempt each
 other by design."""
-NAMED = 3
-"""The number of tests that are named; more are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,13 +85,8 @@ def render_advice(run: RunResult) -> list[str]:
     for rule in RULES:
         nodeids = [test.nodeid for test in run.tests if rule.applies(test)]
         if nodeids:
-            lines.append(f"{rule.finding} ({_named(nodeids)}): {rule.remedy}")
+            lines.append(f"{rule.finding} ({name_some(nodeids)}): {rule.remedy}")
     return lines
-
-
-def _named(nodeids: Sequence[str]) -> str:
-    more = len(nodeids) - NAMED
-    return ", ".join(nodeids[:NAMED]) + (f" and {more} more" if more > 0 else "")
 
 
 def _is_slow(test: TestResult) -> bool:

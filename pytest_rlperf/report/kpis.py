@@ -66,20 +66,13 @@ def _row(result: KpiResult) -> list[str]:
 
 
 def kpi_remarks(results: Sequence[KpiResult]) -> list[str]:
-    """Return what the rows do not show: why a KPI was not measured, and that an alert is not
-    certain.
-    """
-    telling = [
-        result
-        for result in results
-        if result.reading is None
-        or (result.status is Status.MISSED and _is_beyond(result.reading, result.kpi))
+    """Return what rows do not show: why a KPI was not measured, that an alert is not certain."""
+    return [
+        f"{r.kpi.name}: {WORDS[r.status]}: {r.reason}"
+        for r in results
+        if r.reading is None
+        or (r.status is Status.MISSED and r.kpi.is_worse(r.reading.value, than=r.kpi.alert))
     ]
-    return [f"{r.kpi.name}: {WORDS[r.status]}: {r.reason}" for r in telling]
-
-
-def _is_beyond(reading: Reading, kpi: Kpi) -> bool:
-    return kpi.is_worse(reading.value, than=kpi.alert)
 
 
 def render_reading(reading: Reading, kpi: Kpi) -> str:

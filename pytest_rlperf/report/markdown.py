@@ -50,10 +50,11 @@ def render_markdown(
     if run.proof is not None:
         return _joined(_proof_pieces(run, run.proof, tests, notices), most_bytes)
     title, *rows = _rows(run, tests)
+    vanished = map(render_vanished, run.vanished)
     pieces = [
         _headline(run),
-        _table_head(title),
-        *(_table_row(row) for row in rows),
+        f"{_table_row(title)}\n{_table_row(['---'] * len(title))}",
+        *map(_table_row, rows),
         *(
             [f"\n*Detects*: {DETECTS}"]
             if any(t.headline.detectable is not None for t in tests)
@@ -67,9 +68,9 @@ def render_markdown(
         *_table_of("Phases", render_phase_table(run)),
         *_table_of("Scaling", render_scaling(run)),
         *_table_of("KPIs", _texts(render_kpi_table(run))),
-        *_explanations(run),
+        *_table_of("Profiles", render_explanations(run), "text"),
         *(_details(test, run.against) for test in tests if _fails(test)),
-        *_section("Notes", [*_remarks(run, tests), *_vanished(run), *map(plain, notices)]),
+        *_section("Notes", [*_remarks(run, tests), *map(plain, [*vanished, *notices])]),
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
@@ -78,9 +79,7 @@ def render_markdown(
 def _proof_pieces(
     run: RunResult, proof: Proof, tests: Sequence[TestResult], notices: Sequence[str]
 ) -> list[str]:
-    """Return the parts of a proof: what was measured is the gate, so that of the tests only
-    failures are shown.
-    """
+    """Return the parts of a proof; the gate was measured, so of tests only failures are shown."""
     return [
         f"## Performance: {render_proof_summary(proof)}\n",
         f"{plain(render_head(run))}, compared with itself.\n",
@@ -128,10 +127,6 @@ def _fails(test: TestResult) -> bool:
     return test.outcome in (Outcome.REGRESSED, Outcome.FAILED)
 
 
-def _table_head(title: Sequence[str]) -> str:
-    return f"{_table_row(title)}\n{_table_row(['---'] * len(title))}"
-
-
 def _table_row(cells: Sequence[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
@@ -156,31 +151,20 @@ def _repeat(test: TestResult) -> str:
 
 
 def _folded(summary: str, content: str) -> str:
-    """Return content that a click on the summary unfolds; its empty lines make GitHub read Markdown
-    again.
-    """
+    """Return content that a click unfolds; its empty lines make GitHub read Markdown again."""
     return f"\n<details>\n<summary>{summary}</summary>\n\n{content}\n\n</details>"
 
 
-def _table_of(title: str, lines: Sequence[str]) -> list[str]:
-    return [f"\n### {title}\n", fenced("\n".join(lines))] if lines else []
+def _table_of(title: str, lines: Sequence[str], language: str = "") -> list[str]:
+    return [f"\n### {title}\n", fenced("\n".join(lines), language)] if lines else []
 
 
 def _texts(lines: Sequence[StyledLine]) -> list[str]:
     return [line.text for line in lines]
 
 
-def _explanations(run: RunResult) -> list[str]:
-    lines = render_explanations(run)
-    return ["\n### Profiles\n", fenced("\n".join(lines), "text")] if lines else []
-
-
 def _section(title: str, lines: Sequence[str]) -> list[str]:
     return [f"\n### {title}\n", *(f"- {line}" for line in lines)] if lines else []
-
-
-def _vanished(run: RunResult) -> Iterator[str]:
-    return (plain(render_vanished(test)) for test in run.vanished)
 
 
 def _remarks(run: RunResult, tests: Sequence[TestResult]) -> Iterator[str]:

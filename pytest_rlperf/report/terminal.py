@@ -15,11 +15,7 @@ from pytest_rlperf.profile.report import render_explanation
 from pytest_rlperf.report.categories import render_categories
 from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
 from pytest_rlperf.report.kpis import render_kpi_table
-from pytest_rlperf.report.metrics import (
-    SECTIONS,
-    render_metric_failures,
-    render_metric_table,
-)
+from pytest_rlperf.report.metrics import SECTIONS, render_metric_failures, render_metric_table
 from pytest_rlperf.report.text import (
     WORDS,
     Rows,

@@ -152,7 +152,6 @@ def _fact(value: object) -> str:
 # backticks, and in a table pipes, which cannot be escaped where a backslash stands before them. Ids
 # that hold either are written in HTML, each odd character as a number, which holds everywhere.
 
-
 CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
 """What may stand between two backticks, in a table too."""
 ODD = re.compile(r"[^A-Za-z0-9 -]")
@@ -232,7 +231,9 @@ def render_verdict(run: RunResult) -> str:
     verdicts = [verdict for test in run.tests for verdict in test.verdicts]
     if not any(v.interval and v.outcome in COMPARED for v in verdicts):
         return "nothing was compared."
-    word = "slower or larger" if any(map(_is_larger, run.tests)) else "slower"
+    worse = [m for test in run.tests for m in test.metrics if m.outcome is Outcome.REGRESSED]
+    larger = any(metric.family is MetricFamily.MEMORY for metric in worse)
+    word = "slower or larger" if larger else "slower"
     text = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
     if not slower:
         text = "nothing regressed"
@@ -241,12 +242,6 @@ def render_verdict(run: RunResult) -> str:
     if unsure:
         text += f", {unsure} without a verdict"
     return f"{text}."
-
-
-def _is_larger(test: TestResult) -> bool:
-    return any(
-        m.family is MetricFamily.MEMORY and m.outcome is Outcome.REGRESSED for m in test.metrics
-    )
 
 
 def render_tests(number: int) -> str:

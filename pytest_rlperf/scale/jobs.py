@@ -123,9 +123,7 @@ class CheckedJob:
 
 @dataclass(frozen=True, slots=True)
 class Fit:
-    """The terms of all jobs, computing and latency by workload: packing its table is part of the
-    latter.
-    """
+    """The terms of all jobs, computing and latency (with packing its table) by workload."""
 
     collective: Collective
     step_s: Mapping[str, FittedTerm]
@@ -169,9 +167,7 @@ class ProjectedPoint:
     steps: float  # of the whole job
     seconds: float
     efficiency: float
-    parts: Mapping[
-        TimePart, float
-    ]  # seconds; empty where it was measured, which does not tell them
+    parts: Mapping[TimePart, float]  # seconds; empty: a measured job does not tell them
 
     @property
     def modelled(self) -> bool:
@@ -203,9 +199,7 @@ class ProjectedRow:
 
     nodes: int
     expected: Forecast
-    at_least: (
-        Forecast | None
-    )  # the fitted exchange on top of a stated network; None: none is stated
+    at_least: Forecast | None  # fitted exchange on top of a stated network; None: none stated
 
 
 @dataclass(frozen=True, slots=True)

@@ -123,17 +123,9 @@ def _table(projection: Projection, published: Mapping[int, float]) -> Rows:
     target = projection.target
     held = "" if target is None else f"{100 * target:g} % from a period of"
     titles = [
-        "nodes",
-        "",
-        "steps",
-        "time",
-        "speed-up",
-        "efficiency",
-        "at least",
-        "most lost by (of the time)",
-        held,
-        "published",
-    ]
+        "nodes", "", "steps", "time", "speed-up", "efficiency", "at least",
+        "most lost by (of the time)", held, "published",
+    ]  # fmt: skip
     measured = [
         [*_figures(point), "", "", "", _beside(published, point.nodes)]
         for point in projection.measured

@@ -1,1 +1,1 @@
-"""Statistics as pure functions: estimates, the sequential decision, proportions, change points."""
+"""Statistics as pure functions: estimates, the sequential decision, change points."""

@@ -106,10 +106,12 @@ def verdict_of(
     )
 
 
-def severity(change: float) -> Severity:
-    if change > HIGH_ABOVE:
+def severity(
+    change: float, medium_above: float = MEDIUM_ABOVE, high_above: float = HIGH_ABOVE
+) -> Severity:
+    if change > high_above:
         return Severity.HIGH
-    return Severity.MEDIUM if change > MEDIUM_ABOVE else Severity.NOTICE
+    return Severity.MEDIUM if change > medium_above else Severity.NOTICE
 
 
 def _why_over(interrupted: bool) -> str:

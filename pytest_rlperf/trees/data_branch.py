@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Self
 
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.trees.git import GitFailed, git, git_or_none
@@ -58,19 +59,21 @@ class DataBranch:
     def ref(self) -> str:
         return f"refs/heads/{self.name}"
 
-    def check(self) -> None:
-        """Refuse a place or a name where there can be no such branch."""
+    @classmethod
+    def checked(cls, repository: Path, name: str, folder: str) -> Self:
+        """Return the branch; refuse a place or a name where there can be none."""
         try:
-            git(self.repository, "rev-parse", "--git-dir")
+            git(repository, "rev-parse", "--git-dir")
         except GitFailed as error:
             raise UsageError(
-                f"git finds no repository at {self.repository} ({_on_a_line(error)}), so there is "
+                f"git finds no repository at {repository} ({_on_a_line(error)}), so there is "
                 "no branch for the history; run it in a clone, or name a file with --file."
             ) from error
-        if git_or_none(self.repository, "check-ref-format", "--branch", self.name) != self.name:
+        if git_or_none(repository, "check-ref-format", "--branch", name) != name:
             raise UsageError(
-                f"--branch is {self.name!r}, which is no name of a branch; try rlperf-data."
+                f"--branch is {name!r}, which is no name of a branch; try rlperf-data."
             )
+        return cls(repository, name, folder)
 
     def check_writable(self) -> None:
         """Refuse a branch whose commits are somebody's code, or are being looked at."""

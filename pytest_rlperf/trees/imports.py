@@ -45,7 +45,6 @@ def install_tree_finder(
     head_root: str | os.PathLike[str],
     own_root: str | os.PathLike[str],
     roots: Sequence[str],
-    keep: Sequence[str] = KEEP,
 ) -> None:
     """Import from `own_root` whatever would come from `head_root`.
 
@@ -55,7 +54,7 @@ def install_tree_finder(
     trees = Trees.of(own_root, head_root, roots)
     sys.path[:] = moved_path(trees, sys.path)
     sys.meta_path[:] = [f for f in sys.meta_path if not _rebuilds_head(f, trees)]
-    sys.meta_path.insert(0, TreeFinder(trees, frozenset(keep)))
+    sys.meta_path.insert(0, TreeFinder(trees))
     importlib.invalidate_caches()
 
 
@@ -74,9 +73,8 @@ def _is_place(entry: str) -> bool:
 class TreeFinder:
     """Asks all other finders, and moves what they find in the other tree into the own one."""
 
-    def __init__(self, trees: Trees, keep: frozenset[str]) -> None:
+    def __init__(self, trees: Trees) -> None:
         self._trees = trees
-        self._keep = keep
         self._head_folders = trees.library_folders(trees.head)
         self._own_folders = trees.library_folders(trees.own)
         self._asking = threading.local()
@@ -84,7 +82,7 @@ class TreeFinder:
     def find_spec(
         self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname.partition(".")[0] in self._keep or self._is_asking(fullname):
+        if fullname.partition(".")[0] in KEEP or self._is_asking(fullname):
             return None
         spec = self._ask_others(fullname, path, target)
         if spec is None:
@@ -223,24 +221,21 @@ def foreign_imports(
     other_root: str | os.PathLike[str],
     roots: Sequence[str],
     modules: Mapping[str, ModuleType],
-    keep: Sequence[str] = KEEP,
 ) -> list[ForeignImport]:
     """List modules loaded from the other tree, or from neither although the own tree has them.
 
     At head, where both roots are the same, only the second can be.
     """
     trees = Trees.of(own_root, other_root, roots)
-    loaded = _loaded_modules(modules, frozenset(keep))
+    loaded = _loaded_modules(modules)
     checked = (_check_import(trees, name, file, modules) for name, file in loaded)
     return [foreign for foreign in checked if foreign is not None]
 
 
-def tree_modules(
-    root: str | os.PathLike[str], modules: Mapping[str, ModuleType], keep: Sequence[str] = KEEP
-) -> dict[str, str]:
+def tree_modules(root: str | os.PathLike[str], modules: Mapping[str, ModuleType]) -> dict[str, str]:
     """Map the top-level names imported from the tree to their file, a namespace's to its folder."""
     tree = os.path.abspath(root)
-    loaded = _loaded_modules(modules, frozenset(keep))
+    loaded = _loaded_modules(modules)
     return {n: f for n, f in loaded if "." not in n and relative(f, tree) is not None}
 
 
@@ -287,14 +282,12 @@ def _package_in_base(trees: Trees, package: ModuleType | None) -> str | None:
     return folders[0] if whole else None
 
 
-def _loaded_modules(
-    modules: Mapping[str, ModuleType], keep: frozenset[str]
-) -> Iterator[tuple[str, str]]:
+def _loaded_modules(modules: Mapping[str, ModuleType]) -> Iterator[tuple[str, str]]:
     """Yield name and place of every module, outermost first; aliases of others are left out."""
     for name, module in sorted(modules.items()):
         spec = getattr(module, "__spec__", None)
         alias = spec is not None and getattr(spec, "name", name) != name
-        if alias or name.partition(".")[0] in keep:
+        if alias or name.partition(".")[0] in KEEP:
             continue
         if (place := _place(module)) is not None:
             yield name, place

@@ -18,15 +18,9 @@ from pytest_rlperf.trees.ownership import TEST_FOLDERS
 # -- which files --------------------------------------------------------------------------------
 
 BENCHMARK_FOLDERS = TEST_FOLDERS | {
-    "bench",
-    "benches",
-    "benchmark",
-    "perf",
-    "perf_tests",
-    "performance",
-    "performance_tests",
+    "bench", "benches", "benchmark", "perf", "perf_tests", "performance", "performance_tests",
     "testing",
-}
+}  # fmt: skip
 """Names that hold benchmarks, but may hold a library too: only the module's own folder counts."""
 
 CONFTEST, INIT = "conftest.py", "__init__.py"
@@ -105,9 +99,7 @@ SUBMODULE = "160000"
 
 
 class Checkout:
-    """Writes the files of a revision elsewhere, by way of the index file `index`; the user's own
-    index is never opened.
-    """
+    """Writes the files of a revision elsewhere, by an `index` of its own, never the user's."""
 
     def __init__(self, top: Path, revision: Revision, index: Path) -> None:
         self._top = top
@@ -193,9 +185,7 @@ def _is_at_or_below(path: str, places: frozenset[str]) -> bool:
 
 
 def _is_no_folder(path: Path) -> bool:
-    """Return whether it cannot hold files: a link to a folder cannot, since it could leave the
-    tree.
-    """
+    """Return whether it cannot hold files: a link to a folder cannot, it could leave the tree."""
     return os.path.lexists(path) and (path.is_symlink() or not path.is_dir())
 
 

@@ -29,10 +29,7 @@ class Trees:
 
     @classmethod
     def of(
-        cls,
-        own: str | os.PathLike[str],
-        other: str | os.PathLike[str],
-        roots: Sequence[str],
+        cls, own: str | os.PathLike[str], other: str | os.PathLike[str], roots: Sequence[str]
     ) -> Self:
         return cls(os.path.abspath(own), os.path.abspath(other), tuple(roots))
 
@@ -118,9 +115,7 @@ def _real(path: str) -> str:
 
 @lru_cache(maxsize=4096)
 def _is_installed(tree: str, inside: str) -> bool:
-    """Return whether the path lies in an environment within the tree, which may lie in one
-    itself.
-    """
+    """Return whether the path lies in an environment in the tree, which may lie in one itself."""
     if not inside:
         return False
     folder, name = os.path.split(inside)

@@ -23,9 +23,7 @@ if TYPE_CHECKING:
 
 
 def changed_files(root: Path, base: str, head: str | None) -> frozenset[Path]:
-    """Return real paths, of files that are gone too. `head` is None for the working tree, whose new
-    files count.
-    """
+    """Return real paths, of files that are gone too; where `head` is None, of new ones."""
     top, _ = top_level(root)
     revisions = (base,) if head is None else (base, head)
     diff = git(top, "diff", "--name-only", "-z", "--no-renames", "--no-ext-diff", *revisions, "--")
@@ -74,9 +72,7 @@ class Modules:
         return tuple(place for place in self._places[package] if place.is_dir())
 
     def is_library(self, package: str) -> bool:
-        """Return whether it is a library: files of the tests' helpers may be no Python, on
-        purpose.
-        """
+        """Return whether it is a library: the tests' helpers may be no Python, on purpose."""
         return package not in TEST_FOLDERS and bool(self.folders(package))
 
     def files(self, name: str) -> Iterator[Path]:

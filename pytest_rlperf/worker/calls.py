@@ -48,7 +48,6 @@ def counts(work: Work, result: Any) -> dict[str, float]:
 
 # -- calls in a loop whose own cost is small, known, and subtracted -----------------------------
 
-
 OVERHEAD_CALLS = 100_000
 OVERHEAD_ROUNDS = 5
 
@@ -202,7 +201,6 @@ class Calls:
 
 
 # -- calls that a test counts: `benchmark.pedantic` makes as many as it says --------------------
-
 
 Arguments = tuple[Sequence[Any], Mapping[str, object]]
 

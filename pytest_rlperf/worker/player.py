@@ -78,31 +78,16 @@ class Player:
         self._begun = self._since = 0.0
         self._part = "fixtures"  # of a `Spending`, that the time since then belongs to
         self._seconds: defaultdict[str, float] = defaultdict(float)
-        self._played = self._abandoned = False
-        self._advice: str | None = None
+        self.played = False
+        self.abandoned = False  # by the partner, in the middle of the slices: not to blame
+        self.advice: str | None = None  # what to do where the measured function raised
         self._overhead_ns: float | None = None
         self._read_ns: Callable[[], int] | None = None
-
-    @property
-    def played(self) -> bool:
-        return self._played
-
-    @property
-    def abandoned(self) -> bool:
-        """Return whether the partner left in the middle of the slices: this side is not to
-        blame.
-        """
-        return self._abandoned
 
     @property
     def probes(self) -> bool:
         """Return whether memory is looked at in this test, and time is not."""
         return self._order is not None and self._order.probe is not None
-
-    @property
-    def advice(self) -> str | None:
-        """Return what to do where the measured function raised."""
-        return self._advice
 
     @property
     def cost(self) -> Spending:
@@ -123,8 +108,8 @@ class Player:
         self._begun = self._since = time.monotonic()
         self._part = "fixtures"
         self._seconds.clear()
-        self._played = self._abandoned = False
-        self._advice = None
+        self.played = self.abandoned = False
+        self.advice = None
 
     def play_kernels(self, order: Order, plan: Plan, kernels: Measured) -> None:
         """Play the reference side of a block."""
@@ -132,11 +117,7 @@ class Player:
         self._play_block(order, plan.without_starts, kernels, None, None)
 
     def play(
-        self,
-        calls: Calls | Rounds,
-        work: Work,
-        steps: int | None,
-        advice: str | None = MANY_CALLS,
+        self, calls: Calls | Rounds, work: Work, steps: int | None, advice: str | None = MANY_CALLS
     ) -> Any:
         """Measure the calls of a test as ordered; return what the last of them returned."""
         if self._order is None:
@@ -144,11 +125,11 @@ class Player:
                 "rlperf was called outside of a test; call it in the test body, not in a fixture "
                 "of a wider scope."
             )
-        if self._played:
+        if self.played:
             raise FixtureError(
                 "this test has measured a call already, with rlperf or benchmark; split it in two."
             )
-        self._played = True
+        self.played = True
         try:
             if self._order.probe is not None:
                 self._turn_to("memory")
@@ -163,7 +144,7 @@ class Player:
         except RlperfError:
             raise
         except Exception:
-            self._advice = advice
+            self.advice = advice
             raise
         finally:
             self._turn_to("fixtures")
@@ -311,7 +292,7 @@ class Player:
             # Where both sides would raise, each says so, whichever of them had the first turn.
             while self.ends_alone and len(slices) < plan.pairs and not self._baton.overdue:
                 run_slice()
-            self._abandoned = True
+            self.abandoned = True
             raise gone
         return slices, involuntary_switches() - before
 

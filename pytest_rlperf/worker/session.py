@@ -15,8 +15,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from pytest_rlperf.adoption import silence
 from pytest_rlperf.machine.host import pin
+from pytest_rlperf.markers import silence
 from pytest_rlperf.trees.imports import explain, foreign_imports, install_tree_finder, tree_modules
 from pytest_rlperf.wire import (
     Channel,
@@ -79,20 +79,11 @@ def _socket(fd: int) -> socket.socket:
     return sock
 
 
-class WorkerSession:
-    """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
+class ChildSession:
+    """The pytest plugin of any child: takes over the run's options, keeps the tests of its job."""
 
-    def __init__(
-        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
-    ) -> None:
+    def __init__(self, job: Job) -> None:
         self._job = job
-        self._watch = watch
-        self._channel = channel
-        self._baton = baton
-        self._player: Player | None = None
-        self._checked_modules = 0
-        self._imported: Mapping[str, str] = {}
-        self._foreign: str | None = None
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_configure(self, config: pytest.Config) -> None:
@@ -104,6 +95,27 @@ class WorkerSession:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         wanted = set(self._job.nodeids)
         items[:] = [item for item in items if item.nodeid in wanted]
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_report_teststatus(self) -> tuple[str, str, str]:
+        """Show no letters: the output is the tests' own."""
+        return "", "", ""
+
+
+class WorkerSession(ChildSession):
+    """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
+
+    def __init__(
+        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
+    ) -> None:
+        super().__init__(job)
+        self._watch = watch
+        self._channel = channel
+        self._baton = baton
+        self._player: Player | None = None
+        self._checked_modules = 0
+        self._imported: Mapping[str, str] = {}
+        self._foreign: str | None = None
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         if report.failed:
@@ -142,11 +154,7 @@ class WorkerSession:
         pin(cores)
 
     def _run(
-        self,
-        item: pytest.Item,
-        following: pytest.Item | None,
-        order: Order,
-        player: Player,
+        self, item: pytest.Item, following: pytest.Item | None, order: Order, player: Player
     ) -> None:
         self._pin(order.cores)
         player.begin(order)
@@ -171,11 +179,6 @@ class WorkerSession:
             foreign = foreign_imports(job.tree, job.head_tree, job.import_roots, sys.modules)
             self._imported = tree_modules(job.tree, sys.modules)
             self._foreign = explain(foreign) if foreign else None
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_report_teststatus(self) -> tuple[str, str, str]:
-        """Show no letters: the output is the tests' own."""
-        return "", "", ""
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.outcome != "passed" and self._player is not None:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.mpi.launcher import Launcher
-from pytest_rlperf.mpi.side import Ranks, start_ranks
+from pytest_rlperf.mpi.side import RankedSide, Ranks, start_ranks
 from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import (
     SIDES,
@@ -34,9 +34,11 @@ from pytest_rlperf.wire import (
 )
 from pytest_rlperf.worker import boot
 from pytest_rlperf.workers.process import Process, worker_environment
-from pytest_rlperf.workers.side import Connection, DuetSide, SideRun, State, WorkerSide
+from pytest_rlperf.workers.side import SideRun, State, WorkerSide
 
 POLL_S = 0.25
+
+DuetSide = WorkerSide | RankedSide
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,9 +94,9 @@ class Pair:
         return [side.process.pid for side in self._sides]
 
     @property
-    def connections(self) -> list[Connection]:
-        """Return those on which something may arrive."""
-        return [side.channel for side in self._sides if side.broken is None]
+    def awaited(self) -> list[int]:
+        """Return the descriptors of the connections on which something may arrive."""
+        return [side.channel.fileno() for side in self._sides if side.broken is None]
 
     def wait_collected(self, seconds: float) -> None:
         """Until both sides have collected, or have failed to."""
@@ -159,9 +161,7 @@ class Pair:
             side.tell(answer)
 
     def _give_up(self, seconds: float) -> None:
-        """End a test whose deadline has passed; the side that still runs is to blame, not one that
-        waits.
-        """
+        """End a test past its deadline; the side that runs is to blame, not one that waits."""
         late = [side for side in self._sides if side.run is None]
         busy = [side for side in late if not side.ready or side.answered] or late
         for side in busy:

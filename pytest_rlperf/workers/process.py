@@ -224,9 +224,7 @@ def _mark(process: psutil.Process, name: str) -> str | None:
 
 
 def _wait_until_gone(processes: Sequence[psutil.Process]) -> None:
-    """Wait until none runs. A zombie is gone: who should reap it may take its time, in a container
-    for ever.
-    """
+    """Wait until none runs. A zombie is gone: in a container nobody may ever reap it."""
     until = time.monotonic() + END_S
     while any(map(_runs, processes)) and time.monotonic() < until:
         time.sleep(0.005)

@@ -55,20 +55,6 @@ class SideRun:
     cost: Spending = field(default_factory=Spending)  # as far as its worker told
 
 
-class Ends(Protocol):
-    """A process, or a job of several."""
-
-    @property
-    def pid(self) -> int:
-        """Return the id of the process that all others of it descend from."""
-        ...
-
-    @property
-    def ended(self) -> bool: ...
-
-    def end(self, grace_s: float = 0.0) -> None: ...
-
-
 class Output(Protocol):
     """The output of a process, from the beginning of a test on."""
 
@@ -77,64 +63,20 @@ class Output(Protocol):
     def output_tail(self) -> str: ...
 
 
-class Worked(Ends, Output, Protocol):
-    """A worker's process, as far as a side asks of it."""
+class Worked(Output, Protocol):
+    """A worker's process, as far as a pair and its side ask of it."""
+
+    @property
+    def pid(self) -> int: ...
+
+    @property
+    def ended(self) -> bool: ...
+
+    def end(self, grace_s: float = 0.0) -> None: ...
 
     def how_it_ended(self) -> str: ...
 
     def dump_stacks(self) -> None: ...
-
-
-class Connection(Protocol):
-    """A connection with a worker, or with all ranks of a job."""
-
-    def fileno(self) -> int: ...
-
-    def close(self) -> None: ...
-
-
-class DuetSide(Protocol):
-    """A side of a duet, as far as a pair asks of it."""
-
-    name: str
-    answered: bool  # it was told that the slices begin, or that they do not
-    broken: SideRun | None  # why it can run no further test
-
-    @property
-    def process(self) -> Ends: ...
-
-    @property
-    def channel(self) -> Connection: ...
-
-    @property
-    def collected(self) -> set[str] | None: ...
-
-    @property
-    def collect_errors(self) -> Mapping[str, str]: ...
-
-    @property
-    def startup_s(self) -> float: ...
-
-    @property
-    def ready(self) -> bool: ...
-
-    @property
-    def run(self) -> SideRun | None: ...
-
-    @run.setter
-    def run(self, run: SideRun) -> None: ...
-
-    def clear(self) -> None: ...
-
-    def listen(self) -> None:
-        """Take the messages that have arrived."""
-        ...
-
-    def tell(self, message: FromController) -> None: ...
-
-    def crash(self) -> None: ...
-
-    def hang(self, seconds: float) -> None: ...
 
 
 class Account:

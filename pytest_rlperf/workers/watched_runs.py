@@ -15,7 +15,7 @@ from pytest_rlperf.wire import Order, WorkerKind
 from pytest_rlperf.workers.blocks import GOODBYE_S, Played
 from pytest_rlperf.workers.pair import POLL_S, Pair, Side, Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
-from pytest_rlperf.workers.side import Connection, SideRun
+from pytest_rlperf.workers.side import SideRun
 
 LANES_MAX = 4
 """More workers at once want more memory than they save time."""
@@ -34,8 +34,8 @@ class WatchedSide:
     seconds: float
 
 
-Lane = Generator[WatchedSide | list[Connection], None, None]
-"""Yields each test that has ended, and what is waited for in between."""
+Lane = Generator[WatchedSide | list[int], None, None]
+"""Yields each test that has ended, and in between the descriptors that it waits for."""
 
 
 class WatchedRuns:
@@ -114,11 +114,11 @@ class WatchedRuns:
                         pair = self._start(side, kind, nodeids)
                         until = time.monotonic() + startup_s
                         while not pair.has_collected(until, startup_s, wait_s=0.0):
-                            yield pair.connections
+                            yield pair.awaited
                     begun = time.monotonic()
                     pair.begin(order)
                     while (runs := pair.poll(wait_s=0.0)) is None:
-                        yield pair.connections
+                        yield pair.awaited
                     yield WatchedSide(order.nodeid, side.side, runs[0], time.monotonic() - begun)
                     if not pair.usable or self._met(runs[0]):
                         pair.end()
@@ -162,14 +162,14 @@ def _in_turns(lanes: Sequence[Lane]) -> Iterator[WatchedSide]:
     """Let all lanes go on until all have ended; yield what they see."""
     running = list(lanes)
     while running:
-        awaited: list[Connection] = []
+        awaited: list[int] = []
         for lane in list(running):
             match next(lane, None):
                 case None:
                     running.remove(lane)
                 case WatchedSide() as one:
                     yield one
-                case connections:
-                    awaited += connections
+                case descriptors:
+                    awaited += descriptors
         if len(awaited) == len(running):
-            wait([connection.fileno() for connection in awaited], POLL_S)
+            wait(awaited, POLL_S)

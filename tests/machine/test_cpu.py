@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.machine import cpu
-from pytest_rlperf.machine.cpu import (
+from pytest_rlperf.machine import fingerprint
+from pytest_rlperf.machine.fingerprint import (
     cache_sizes,
     cpuinfo_facts,
     read_cpu,
@@ -168,8 +168,8 @@ def test_threads_that_share_a_core_are_counted(siblings: list[str], threads: int
 
 def test_what_linux_does_not_say_is_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(sys, "platform", "linux")
-    monkeypatch.setattr(cpu, "PROC_CPUINFO", tmp_path / "cpuinfo")
-    monkeypatch.setattr(cpu, "SYS_CPUS", tmp_path)
+    monkeypatch.setattr(fingerprint, "PROC_CPUINFO", tmp_path / "cpuinfo")
+    monkeypatch.setattr(fingerprint, "SYS_CPUS", tmp_path)
     read_cpu.cache_clear()
     assert read_cpu() == {}
     read_cpu.cache_clear()

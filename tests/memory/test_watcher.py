@@ -1,6 +1,6 @@
 """Peaks of child processes, seen from outside and as the kernel sums them up."""
 
-from pytest_rlperf.memory.resident import UNSEEN, with_unseen
+from pytest_rlperf.memory.probe import UNSEEN, with_unseen
 from pytest_rlperf.memory.watcher import ChildWatch
 
 

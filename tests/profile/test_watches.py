@@ -8,8 +8,7 @@ import pytest
 
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Profiling, SlicesProfile
-from pytest_rlperf.profile.clock import ProfilingClock
-from pytest_rlperf.profile.watches import operator_watches
+from pytest_rlperf.profile.clock import ProfilingClock, operator_watches
 from pytest_rlperf.worker.calls import Calls
 from tests.factories import FakeClock
 

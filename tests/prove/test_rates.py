@@ -17,9 +17,9 @@ from pytest_rlperf.prove.rates import (
     false_alarms,
     missed,
     proof_file,
+    rate_of,
     read,
 )
-from pytest_rlperf.stats.proportions import rate_of
 from tests.factories import a_trial
 
 

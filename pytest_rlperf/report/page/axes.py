@@ -11,8 +11,8 @@ STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 MARGIN = 0.06
 """Of the range, on either side: nothing is drawn on the edge."""
 
-
 Words = Callable[[float], str]
+"""How a number is written."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,8 @@ class Scale:
     def ticks(self, most: int = 4) -> list[float]:
         """At most so many round numbers within the range."""
         if self.log:
-            return _thinned(_powers(self.low, self.high), most)
+            powers = _powers(self.low, self.high)
+            return powers[:: math.ceil(len(powers) / most)]
         wide = (self.high - self.low) / most / self.unit
         step = 10.0 ** math.floor(math.log10(wide))
         step *= self.unit * next(factor for factor in STEPS if factor * step >= wide)
@@ -63,12 +64,7 @@ def _powers(low: float, high: float) -> list[float]:
     return [10.0**k for k in exponents] or [low, high]
 
 
-def _thinned(values: list[float], most: int) -> list[float]:
-    return values[:: math.ceil(len(values) / most)]
-
-
 # -- how the numbers at an axis are written, and in which unit they are round -------------------
-
 
 BINARY = tuple(BYTE_SIZES[unit] for unit in ("GIB", "MIB", "KIB"))
 
@@ -103,9 +99,7 @@ TIME = Quantity(format_time)
 BYTES = Quantity(_bytes, binary=True)
 PLAIN = Quantity(lambda value: f"{value:g}")
 
-
 # -- what the charts have in common: the frame, the axis and its words --------------------------
-
 
 WIDTH = 340
 """Of a chart: as wide as a phone, so that its words keep their size there."""
@@ -117,7 +111,6 @@ LETTER = 6.2
 
 Segment = tuple[float, float, float, float]
 """From x and y to x and y."""
-"""How a number is written."""
 
 
 def chart(title: str, height: float, *children: Child) -> Markup:
@@ -138,9 +131,7 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> Markup:
 
 
 def dots(points: Iterable[tuple[float, float]], kind: str) -> Markup:
-    """Return the dots in one element: lines of no length with round ends, as thick as their
-    kind is.
-    """
+    """Return the dots in one element: lines of no length with round ends, thick as their kind."""
     path = "".join(f"M{number(x)} {number(y)}h.01" for x, y in points)
     return element("path", d=path, class_=f"dots {kind}")
 

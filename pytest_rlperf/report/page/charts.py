@@ -106,7 +106,6 @@ def strip(interval: Interval, threshold: float | None, reach: float) -> Markup:
 
 # -- what was measured on both sides: a dot for each process ------------------------------------
 
-
 SIDE_LABELS = 44
 BASE_Y, HEAD_Y, SIDES_HEIGHT = 16, 50, 66 + AXIS
 
@@ -142,7 +141,6 @@ def _side(name: str, values: Sequence[float], scale: Scale, y: float) -> list[Ma
 
 
 # -- lines over a common axis: memory over time, time over size, speed-up over ranks ------------
-
 
 CURVES_HEIGHT = 150
 LEGEND = 20
@@ -209,9 +207,7 @@ def _legend(curves: Sequence[Curve]) -> list[Markup]:
 
 
 def thinned(points: Sequence[Point], most: int = POINTS) -> list[Point]:
-    """Return fewer points, of neighbours the highest: a peak must not be lost. The first and the
-    last stay.
-    """
+    """Return fewer points, of neighbours the highest: no peak is lost. First and last stay."""
     if len(points) <= most:
         return list(points)
     size = -(-(len(points) - 2) // (most - 2))
@@ -221,7 +217,6 @@ def thinned(points: Sequence[Point], most: int = POINTS) -> list[Point]:
 
 
 # -- the course of a test over the commits: levels, changes between them, and creep -------------
-
 
 COMMITS_HEIGHT = 130
 TOP = 6

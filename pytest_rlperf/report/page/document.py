@@ -194,7 +194,6 @@ def _scaling(scaling: ScalingTable) -> Markup | None:
 
 # -- the whole page ------------------------------------------------------------------------------
 
-
 OPEN = 3
 """Failing tests that are unfolded at first; more would bury the others."""
 LEAST_REACH = 0.1
@@ -237,9 +236,7 @@ def _own_file(name: str) -> str:
 
 
 def _policy(style: str, script: str) -> str:
-    """Return the page's security policy: nothing is loaded, and no style or script runs but
-    ours.
-    """
+    """Return the page's security policy: nothing is loaded, no style or script runs but ours."""
     return (
         f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -261,21 +258,18 @@ def _title(run: RunResult) -> str:
 
 def _header(run: RunResult, sections: Sequence[Section]) -> Markup:
     links = [element("a", "Tests", href="#tests"), *(section.link for section in sections)]
+    alerted = any(result.status is Status.ALERT for result in run.kpis)
     return element(
         "header",
         element("p", "Performance", class_="kicker"),
         element("h1", _sentence(run)),
         element("p", INTERRUPTED, class_="alarm") if run.interrupted else None,
-        element("p", element("a", render_kpi_title(run), href="#kpis")) if _alerted(run) else None,
+        element("p", element("a", render_kpi_title(run), href="#kpis")) if alerted else None,
         _bar(run),
         element("p", render_summary(run), class_="counts"),
         element("p", _facts(run), class_="aside"),
         element("nav", links, aria_label="Parts of this report"),
     )
-
-
-def _alerted(run: RunResult) -> bool:
-    return any(result.status is Status.ALERT for result in run.kpis)
 
 
 def _sentence(run: RunResult) -> str:
@@ -331,11 +325,7 @@ def _tests(run: RunResult, flames: Mapping[str, Flame]) -> Markup:
     failing = [test.nodeid for test in tests if fails(test, run)][:OPEN]
     cards = [
         render_card(
-            test,
-            run,
-            reach=reach,
-            is_open=test.nodeid in failing,
-            flame=flames.get(test.nodeid),
+            test, run, reach=reach, is_open=test.nodeid in failing, flame=flames.get(test.nodeid)
         )
         for test in tests
     ]

@@ -70,10 +70,7 @@ def table(rows: Sequence[Sequence[str]], caption: str, last: bool = True) -> Mar
     head = element("tr", [element("th", cell, scope="col") for cell in title])
     lines = [element("tr", map(_cell, title, row)) for row in body]
     content = element(
-        "table",
-        element("caption", caption),
-        element("thead", head),
-        element("tbody", lines),
+        "table", element("caption", caption), element("thead", head), element("tbody", lines)
     )
     # Wide tables scroll in themselves, by keyboard too; the page never does.
     return element("div", content, class_="wide", tabindex="0", role="group", aria_label=caption)

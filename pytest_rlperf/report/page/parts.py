@@ -100,7 +100,6 @@ def decisive(test: TestResult) -> Metric | None:
 
 # -- flame graphs, as pictures while there is room, and as links --------------------------------
 
-
 ROOM_BYTES = 1_000_000
 """The room for all graphs of a page together; of the rest there are links."""
 
@@ -112,9 +111,7 @@ class Flame:
 
 
 def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
-    """Return the graphs by node id, the worst test first; one that is no longer there is left
-    out.
-    """
+    """Return the graphs by node id, the worst test first; those that are gone are left out."""
     flames: dict[str, Flame] = {}
     room = ROOM_BYTES
     for test in sorted(run.tests, key=worst_first):
@@ -175,7 +172,6 @@ def _flame(flame: Flame | None) -> Markup | None:
 
 
 # -- memory -------------------------------------------------------------------------------------
-
 
 LEAST_POINTS = 2
 
@@ -337,7 +333,6 @@ def repeat_part(test: TestResult) -> Markup | None:
 
 
 # -- history: findings, charts, and a table of all ----------------------------------------------
-
 
 DRAWN = 24
 """The number of charts, those with a finding first. The table has a line for every test."""

@@ -94,9 +94,7 @@ Draw = Callable[[Axes, Theme], None]
 
 
 def forest_plot(run: RunResult) -> Plot | None:
-    """Return a plot of all changes with their intervals, the worst on top; None where nothing was
-    compared.
-    """
+    """Return a plot of all changes with their intervals, worst on top; None: nothing compared."""
     tests = [test for test in sorted(run.tests, key=worst_first) if test.time is not None]
     compared = [
         (test, test.headline.interval) for test in tests if test.headline.interval is not None

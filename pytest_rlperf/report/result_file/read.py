@@ -5,11 +5,14 @@ work of the last block alone, nothing of the reference kernels but the test's ti
 the marker only what is shown. A proof of the gate is not read back.
 """
 
+import math
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from types import NoneType
+from typing import Any, TypeVar
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import check_schema, check_shape, read_json, refuse
+from pytest_rlperf.files import NUMBER, Shape, check_schema, check_shape, misfits, read_json, refuse
 from pytest_rlperf.model.block import (
     Block,
     DeviceFacts,
@@ -23,7 +26,7 @@ from pytest_rlperf.model.block import (
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
-from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
+from pytest_rlperf.model.memory import Evidence, MemoryResult
 from pytest_rlperf.model.metric import (
     EFFICIENCY,
     KINDS,
@@ -31,6 +34,7 @@ from pytest_rlperf.model.metric import (
     GrowthCurve,
     Interval,
     Metric,
+    MetricFamily,
     Outcome,
     Severity,
     Verdict,
@@ -57,10 +61,30 @@ from pytest_rlperf.model.result import (
     Vanished,
 )
 from pytest_rlperf.model.spec import Scaling, Spec
-from pytest_rlperf.report.result_file.schema import ANEW, SCHEMA, damages
 from pytest_rlperf.wire import typed
 
+Kind = TypeVar("Kind")
 Row = dict[str, Any]
+ResultContent = Mapping[str, Any]
+"""The result as the file holds it and `read_result` returns it, or a part of it."""
+
+SCHEMA = 1
+"""Of the result. 1: first version."""
+
+TOP: Shape = {"mode": (str,), "created": (str,), "fingerprint": (dict,), "tests": (list,)}
+TEST_SHAPE: Shape = {"nodeid": (str,), "category": (str, NoneType), "metrics": (list,)}
+METRIC_SHAPE: Shape = {
+    **dict.fromkeys(("name", "direction", "outcome"), (str,)),
+    "unit": (str, NoneType),
+    **dict.fromkeys(("value", "base_value", "change", "low", "high"), (*NUMBER, NoneType)),
+    **dict.fromkeys(("head_blocks", "base_blocks"), (list,)),
+}
+"""What readers may rely on: fields of these types, absent only where they may be null."""
+
+RATIOED = frozenset(kind.name for kind in KINDS.values() if kind.family is MetricFamily.TIME)
+"""Metrics that take part in ratios, so that they must be above zero; sizes need not."""
+
+ANEW = "write it with pytest --rlperf --rlperf-json=FILE"
 
 
 def read_result(path: Path) -> Row:
@@ -91,6 +115,20 @@ def read_run(path: Path) -> tuple[RunResult, Row]:
         refuse(path, f"lacks what a report needs, or was damaged ({what})", ANEW)
 
 
+def damages(result: dict[str, Any]) -> Iterator[str]:
+    """Yield where the content has not the shape of the schema; only the first counts."""
+    yield from misfits(result, TOP, "")
+    for i, test in enumerate(result["tests"]):
+        yield from misfits(test, TEST_SHAPE, f"tests[{i}]")
+        for k, metric in enumerate(test["metrics"]):
+            where = f"tests[{i}].metrics[{k}]"
+            yield from misfits(metric, METRIC_SHAPE, where)
+            least = 0.0 if metric["name"] in RATIOED else -math.inf
+            for name in ("head_blocks", "base_blocks"):
+                if not all(type(value) in NUMBER and value > least for value in metric[name]):
+                    yield f"{where}.{name}"
+
+
 # -- runs ---------------------------------------------------------------------------------------
 
 
@@ -111,17 +149,14 @@ def run_from(content: Row) -> RunResult:
         kpis=tuple(map(_kpi_result, content["kpis"])),
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
-        code_changes=_code_changes(content.get("code_changes")),
-        cost=_cost(content.get("cost")),
+        code_changes=_known(CodeChanges, content.get("code_changes")),
+        cost=_known(Spending, content.get("cost")),
     )
 
 
-def _code_changes(row: Row | None) -> CodeChanges | None:
-    return None if row is None else typed(CodeChanges, row)
-
-
-def _cost(row: Row | None) -> Spending | None:
-    return None if row is None else typed(Spending, row)
+def _known(kind: type[Kind], row: Row | None) -> Kind | None:
+    """Return the data of a row that has the fields of `kind`; None: there is nothing to tell."""
+    return None if row is None else typed(kind, row)
 
 
 def _kpi_result(row: Row) -> KpiResult:
@@ -173,13 +208,13 @@ def _test(row: Row) -> TestResult:
         spec=Spec(category=row["category"], steps=row["steps"], metadata=row["metadata"]),
         metrics=tuple(_metric(each) for each in row["metrics"] if each["name"] in KINDS),
         blocks=tuple(_block(block, row["work"]) for block in row["blocks"]),
-        plan=None if row["plan"] is None else typed(Plan, row["plan"]),
-        reference=None if row.get("reference") is None else ReferenceTime(**row["reference"]),
+        plan=_known(Plan, row["plan"]),
+        reference=_known(ReferenceTime, row.get("reference")),
         steps=row["steps"],
         first_call_ns=row["first_call_ns"],
         drift=None if row["drift"] is None else _drift(row["drift"]),
         phases=tuple(map(_phase, row["phases"])),
-        failure=None if row["failure"] is None else _failure(row["failure"]),
+        failure=_known(Failure, row["failure"]),
         skipped=row["skipped"],
         source_hash=row["source_hash"],
         repeat_command=row["repeat_command"],
@@ -187,19 +222,14 @@ def _test(row: Row) -> TestResult:
         differences=tuple(row.get("differences", ())),
         explanation=_explanation(row["profile"]) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
-        cost=_cost(row.get("cost")),
+        cost=_known(Spending, row.get("cost")),
     )
     if not test.verdicts:
         raise ValueError(f"nothing was judged of {test.nodeid}")
     return test
 
 
-def _failure(row: Row) -> Failure:
-    return Failure(row["text"], tuple((title, text) for title, text in row["sections"]))
-
-
 def _metric(row: Row) -> Metric:
-    curve = row.get("curve")
     return Metric(
         name=row["name"],
         verdict=_verdict(row),
@@ -210,7 +240,7 @@ def _metric(row: Row) -> Metric:
         amount=_interval(row, "_abs"),
         threshold_abs=row["threshold_abs"],
         block_changes=tuple(row.get("block_changes", ())),
-        curve=None if curve is None else GrowthCurve(**{k: tuple(v) for k, v in curve.items()}),
+        curve=_known(GrowthCurve, row.get("curve")),
     )
 
 
@@ -244,7 +274,6 @@ def _block(row: Row, work: Row) -> Block:
 
 
 def _side(row: Row, work: Row) -> SideBlock:
-    ranks, device = row.get("ranks"), row.get("device")
     own, wall, cpu = (
         equal_parts(row[name], row["slices"]) for name in ("own_ns", "wall_ns", "cpu_ns")
     )
@@ -255,8 +284,8 @@ def _side(row: Row, work: Row) -> SideBlock:
         calls=row["calls"],
         work=work,
         preempted=row["preempted"],
-        ranks=None if ranks is None else RankFacts(**{k: tuple(v) for k, v in ranks.items()}),
-        device=None if device is None else DeviceFacts(**device),
+        ranks=_known(RankFacts, row.get("ranks")),
+        device=_known(DeviceFacts, row.get("device")),
     )
 
 
@@ -286,26 +315,13 @@ def _memory(row: Row) -> MemoryResult:
     trouble = row["trouble"]
     return MemoryResult(
         repeats=row["repeats"],
-        head=_evidence(row["head"]),
-        base=None if row["base"] is None else _evidence(row["base"]),
+        head=typed(Evidence, row["head"]),
+        base=_known(Evidence, row["base"]),
         trouble=None if trouble is None else Verdict(Outcome(row["trouble_outcome"]), trouble),
     )
 
 
-def _evidence(row: Row) -> Evidence:
-    return Evidence(
-        processes=tuple(ProcessPeak(**each) for each in row["processes"]),
-        segments=tuple(ProcessPeak(**each) for each in row["segments"]),
-        left=tuple(row["left"]),
-        sites=tuple(Site(**each) for each in row["sites"]),
-        peak_sites=tuple(Site(**each) for each in row["peak_sites"]),
-        exact=row["exact"],
-        curve=tuple((seconds, size) for seconds, size in row["curve"]),
-    )
-
-
 # -- profiles -----------------------------------------------------------------------------------
-
 
 SOURCES = {True: Source.CHANGED, False: Source.SAME, None: Source.UNKNOWN}
 
@@ -329,18 +345,14 @@ def _cause(row: Row) -> Cause:
         function=Function(row["file"], row["function"]),
         share=row["share"],
         change_ns=row["change_ns"],
-        calls=_count(row["calls"]),
+        calls=typed(Count, row["calls"]),
         time_ratio=row["time_ratio"],
-        callees=tuple((name, _count(count)) for name, count in row["callees"].items()),
+        callees=tuple((name, typed(Count, count)) for name, count in row["callees"].items()),
         source=SOURCES[row["source_changed"]],
         compiled=row["compiled"],
         inlined=tuple(map(_function, row["inlined"])),
         at=None if row.get("at") is None else Spot(**row["at"]),  # older results have none
     )
-
-
-def _count(row: Row) -> Count:
-    return Count(row["base"], row["head"], row["certain"])
 
 
 def _function(text: str) -> Function:

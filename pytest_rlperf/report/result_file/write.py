@@ -11,7 +11,7 @@ from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, Side
 from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
-from pytest_rlperf.model.metric import GrowthCurve, Interval, Metric, MetricFamily, Outcome
+from pytest_rlperf.model.metric import Interval, Metric, MetricFamily, Outcome
 from pytest_rlperf.model.profile import Cause, Explanation, Lines, Source
 from pytest_rlperf.model.result import (
     Figures,
@@ -25,7 +25,7 @@ from pytest_rlperf.model.result import (
 from pytest_rlperf.mpi.report import rank_summary
 from pytest_rlperf.prove.rates import expectation
 from pytest_rlperf.report.evidence import device_used, witnesses
-from pytest_rlperf.report.result_file.schema import SCHEMA, ResultContent
+from pytest_rlperf.report.result_file.read import SCHEMA, ResultContent
 from pytest_rlperf.wire import plain
 
 Row = dict[str, Any]
@@ -57,7 +57,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "tests": [_test(test) for test in run.tests],
         "kpis": [_kpi(result) for result in run.kpis],
         "scaling": [_scaling_table(table) for table in run.scaling],
-        "vanished": [asdict(test) for test in run.vanished],
+        "vanished": plain(run.vanished),
         "summary": dict(Counter(test.outcome.value for test in run.tests)),
         "exit_code": exit_code,
         **({} if run.proof is None else {"proof": _proof(run.proof)}),
@@ -120,29 +120,28 @@ def _scaling_row(row: ScalingRow) -> Row:
 
 
 def _test(test: TestResult) -> Row:
-    device, ranks = device_used(test), rank_summary(test)
-    reference, why = test.reference, test.explanation
+    why = test.explanation
     return {
         "nodeid": test.nodeid,
         "category": test.spec.category,
         "metadata": dict(test.spec.metadata),
         "outcome": test.outcome.value,
-        "failure": None if test.failure is None else asdict(test.failure),
+        "failure": plain(test.failure),
         "skipped": test.skipped,
         "steps": test.steps,
         "source_hash": test.source_hash,
         "work": dict(test.blocks[-1].head.work) if test.blocks else {},
         "witnesses": witnesses(test),
-        "device": None if device is None else asdict(device),
+        "device": plain(device_used(test)),
         "repeat_command": test.repeat_command,
         "first_call_ns": test.first_call_ns,
         "plan": plain(test.plan),
         "blocks": [_block(block) for block in test.blocks],
-        "ranks": None if ranks is None else asdict(ranks),
+        "ranks": plain(rank_summary(test)),
         "drift": None if test.drift is None else _drift(test.drift),
-        "reference": None if reference is None else asdict(reference),
+        "reference": plain(test.reference),
         "phases": [_phase(phase) for phase in test.phases],
-        "imported": {side: dict(files) for side, files in test.imported.items()},
+        "imported": plain(test.imported),
         "differences": list(test.differences),
         "memory": None if test.memory is None else _memory(test.memory),
         "cost": _cost(test.cost),
@@ -152,7 +151,7 @@ def _test(test: TestResult) -> Row:
 
 
 def _metric(metric: Metric) -> Row:
-    v, curve = metric.verdict, metric.curve
+    v = metric.verdict
     row = {
         "name": metric.name,
         "unit": metric.unit,
@@ -176,13 +175,9 @@ def _metric(metric: Metric) -> Row:
         case MetricFamily.TIME:
             return {**row, "block_changes": list(metric.block_changes)}
         case MetricFamily.GROWTH | MetricFamily.START:
-            return {**row, "curve": None if curve is None else _curve(curve)}
+            return {**row, "curve": plain(metric.curve)}
         case MetricFamily.MEMORY | MetricFamily.SCALING:
             return row
-
-
-def _curve(curve: GrowthCurve) -> Row:
-    return {name: list(values) for name, values in asdict(curve).items()}
 
 
 def _interval(interval: Interval | None, ending: str = "") -> Row:
@@ -203,8 +198,8 @@ def _block(block: Block) -> Row:
 
 def _side(side: SideBlock) -> Row:
     """Return the sums over the slices of a side."""
-    ranks = {} if side.ranks is None else {"ranks": asdict(side.ranks)}
-    device = {} if side.device is None else {"device": asdict(side.device)}
+    ranks = {} if side.ranks is None else {"ranks": plain(side.ranks)}
+    device = {} if side.device is None else {"device": plain(side.device)}
     return {
         "slices": len(side.own_ns),
         "calls": side.calls,
@@ -240,8 +235,8 @@ def _memory(memory: MemoryResult) -> Row:
         "repeats": memory.repeats,
         "trouble": memory.trouble.reason if memory.trouble else None,
         "trouble_outcome": memory.trouble.outcome.value if memory.trouble else None,
-        "head": asdict(memory.head),
-        "base": asdict(memory.base) if memory.base else None,
+        "head": plain(memory.head),
+        "base": plain(memory.base),
     }
 
 
@@ -257,7 +252,7 @@ def _explanation(explanation: Explanation) -> Row:
         "flame_graph": None if explanation.graph is None else str(explanation.graph),
         "functions": [_cause(cause) for cause in explanation.causes],
         "lines": None if explanation.lines is None else _lines(explanation.lines),
-        "operators": [asdict(operator) for operator in explanation.operators],
+        "operators": plain(explanation.operators),
     }
 
 
@@ -267,9 +262,9 @@ def _cause(cause: Cause) -> Row:
         "function": cause.function.name,
         "share": cause.share,
         "change_ns": cause.change_ns,
-        "calls": asdict(cause.calls),
+        "calls": plain(cause.calls),
         "time_ratio": cause.time_ratio,
-        "callees": {name: asdict(count) for name, count in cause.callees},
+        "callees": plain(dict(cause.callees)),
         "source_changed": {Source.CHANGED: True, Source.SAME: False}.get(cause.source),
         "compiled": cause.compiled,
         "inlined": [str(function) for function in cause.inlined],
@@ -301,7 +296,7 @@ def _proof(proof: Proof) -> Row:
     return {
         "cases": [_figures(figures) for figures in proof.cases],
         "tests": {n: [_figures(f) for f in figures] for n, figures in proof.tests.items()},
-        "goals": [asdict(goal) for goal in proof.goals],
+        "goals": plain(proof.goals),
         "false_alarms": [_trial(trial) for trial in proof.false_alarms],
         "missed": [_trial(trial) for trial in proof.missed],
         "uncounted": dict(proof.uncounted),

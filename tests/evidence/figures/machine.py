@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 import numba
 import numpy as np
 
-from pytest_rlperf.machine.cpu import cpu_name
+from pytest_rlperf.machine.fingerprint import cpu_name
 
 
 def circumstances() -> str:

@@ -12,8 +12,8 @@ from pytest_rlperf.baselines.levels import CLOCK, Level, fit_weights, level_of
 from pytest_rlperf.gate.partners import Kernels, gate_of
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
+from pytest_rlperf.prove.rates import clopper_pearson
 from pytest_rlperf.stats.decide import decide
-from pytest_rlperf.stats.proportions import clopper_pearson
 
 from .projects import kind_of
 from .sessions import APART_S, WORKS, Measured

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from statistics import mean, median, stdev
 
 from pytest_rlperf.model.result import Rate
-from pytest_rlperf.stats.proportions import rate_of
+from pytest_rlperf.prove.rates import rate_of
 
 from .cases import Case, Requirement
 from .records import Record

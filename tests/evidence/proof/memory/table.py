@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
-from pytest_rlperf.stats.proportions import rate_of
+from pytest_rlperf.prove.rates import rate_of
 
 from .suite import EXPECTED, GROWN, SAME, TITLES
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.stats.proportions import at_most, clopper_pearson, rate_of
+from pytest_rlperf.prove.rates import at_most, clopper_pearson, rate_of
 from tests.factories import examples
 
 shares = st.integers(1, 200).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
