@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from pytest_rlperf.model.code import Ran
-from pytest_rlperf.model.cost import Spending
+from pytest_rlperf.model.result import Spending
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,

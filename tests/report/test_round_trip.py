@@ -27,7 +27,6 @@ from pytest_rlperf.model.block import (
     SideDrift,
 )
 from pytest_rlperf.model.code import CodeChanges
-from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
@@ -61,6 +60,7 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
+    Spending,
     TestResult,
     Vanished,
 )

@@ -24,7 +24,6 @@ from pytest_rlperf.model.block import (
     SideDrift,
 )
 from pytest_rlperf.model.code import CodeChanges
-from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.memory import Evidence, MemoryResult
 from pytest_rlperf.model.metric import (
@@ -57,6 +56,7 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
+    Spending,
     TestResult,
     Vanished,
 )

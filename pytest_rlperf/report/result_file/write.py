@@ -8,7 +8,6 @@ from typing import Any
 
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, SideDrift
-from pytest_rlperf.model.cost import Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import Interval, Metric, MetricFamily, Outcome
@@ -19,6 +18,7 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
+    Spending,
     TestResult,
     Trial,
 )
