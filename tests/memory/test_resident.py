@@ -2,11 +2,15 @@
 
 import multiprocessing
 import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from typing import Any
 
 import pytest
 
 from pytest_rlperf.memory import probe
 from pytest_rlperf.memory.probe import UNSEEN
+from pytest_rlperf.wire import MemoryReport
 
 MIB = 2**20
 CLOSE = MIB // 2
@@ -18,15 +22,29 @@ def filled(size: int) -> bytearray:
     return bytearray(b"x") * size
 
 
+def resident_pass(call: Callable[[], object], repeats: int) -> tuple[MemoryReport, Any]:
+    """Look at calls in a fresh process: one that has run other tests has freed memory to take."""
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        return pool.submit(probe.resident_pass, call, repeats).result()
+
+
+def nothing() -> None:
+    pass
+
+
 def test_a_call_that_allocates_nothing_takes_nothing():
-    report, _ = probe.resident_pass(lambda: None, 3)
+    report, _ = resident_pass(nothing, 3)
     assert report.values["peak_rss"] < CLOSE
     assert report.values["uss"] < CLOSE
     assert report.values["shared_memory"] == 0
 
 
+def five() -> bytearray:
+    return filled(5 * MIB)
+
+
 def test_the_last_result_is_handed_on_and_counts_as_held():
-    report, result = probe.resident_pass(lambda: filled(5 * MIB), 3)
+    report, result = resident_pass(five, 3)
     assert len(result) == 5 * MIB
     assert report.values["peak_rss"] == pytest.approx(5 * MIB, abs=CLOSE)
     assert report.values["uss"] == pytest.approx(5 * MIB, abs=CLOSE)
@@ -37,18 +55,19 @@ def spike() -> None:
 
 
 def test_memory_that_is_freed_at_once_is_not_missed():
-    report, _ = probe.resident_pass(spike, 1)
+    report, _ = resident_pass(spike, 1)
     assert report.values["peak_rss"] == pytest.approx(50 * MIB, abs=CLOSE)
     assert report.values["uss"] < CLOSE
 
 
-def test_a_child_process_is_included_and_named():
-    def call() -> None:
-        process = multiprocessing.get_context("fork").Process(target=filled, args=(30 * MIB,))
-        process.start()
-        process.join()
+def start_a_child() -> None:
+    process = multiprocessing.get_context("fork").Process(target=filled, args=(30 * MIB,))
+    process.start()
+    process.join()
 
-    report, _ = probe.resident_pass(call, 2)
+
+def test_a_child_process_is_included_and_named():
+    report, _ = resident_pass(start_a_child, 2)
     own, *children = report.evidence.processes
     assert own.name == probe.OWN
     assert own.peak_bytes < 2 * MIB
@@ -58,9 +77,15 @@ def test_a_child_process_is_included_and_named():
     assert report.values["peak_rss"] == own.peak_bytes + peak
 
 
+KEPT: list[bytearray] = []
+
+
+def keep_more() -> None:
+    KEPT.append(filled(200_000))
+
+
 def test_what_every_call_leaves_behind_is_its_growth():
-    kept: list[bytearray] = []
-    report, _ = probe.resident_pass(lambda: kept.append(filled(200_000)), 12)
+    report, _ = resident_pass(keep_more, 12)
     assert report.values["growth_rss"] == pytest.approx(200_000, rel=0.1)
 
 
