@@ -56,6 +56,8 @@ PROCESSES = "it starts processes"
 READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
 IMPORT_SYSTEM = "<frozen importlib"
 PYTHON_LIBRARY = os.path.dirname(os.__file__) + os.sep
+METADATA = os.path.join(PYTHON_LIBRARY, "importlib", "metadata") + os.sep
+"""Looks for what is installed, in every folder that is imported from."""
 CONFTEST = "conftest.py"
 
 
@@ -406,9 +408,11 @@ class CodeWatch:
         path = args[0]
         if not isinstance(path, str | bytes | os.PathLike) or not path:
             return
-        if event in ("os.listdir", "os.scandir") and self._collecting:
-            return  # pytest itself looks for tests
-        if sys._getframe(2).f_code.co_filename.startswith(IMPORT_SYSTEM):
+        caller = sys._getframe(2).f_code.co_filename
+        lists = event in ("os.listdir", "os.scandir")
+        if lists and (self._collecting or caller.startswith(METADATA)):
+            return  # when tests are collected, pytest itself looks for them
+        if caller.startswith(IMPORT_SYSTEM):
             return
         inside = self._inside(os.path.abspath(os.fsdecode(path)))
         if inside is not None and not _writes_only(event, args):

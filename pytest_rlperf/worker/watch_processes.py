@@ -7,6 +7,7 @@ else: the kernel adds up the page faults of ended children, and those of others 
 """
 
 import atexit
+import gc
 import os
 import pickle
 import shutil
@@ -254,7 +255,6 @@ class Processes:
         """Listen to the parent, unless the tests do so for themselves."""
         if signal.getsignal(TURN) in (signal.SIG_DFL, self._turn):
             signal.signal(TURN, self._turn)
-            signal.siginterrupt(TURN, False)
             self._file(f"{self._token}.listens").touch()
 
     def _turn(self, _signal: int, frame: FrameType | None) -> None:
@@ -285,9 +285,10 @@ class _Last:
 
     def __init__(self, watch: Watch, part: str, whole: str) -> None:
         self._met_more, self._part, self._whole = watch.met_more, part, whole
-        self._replace = os.replace
+        self._collect, self._replace = gc.collect, os.replace
 
     def __del__(self) -> None:
+        self._collect()  # what modules have left behind goes only now
         if not self._met_more():
             self._replace(self._part, self._whole)
 
