@@ -298,6 +298,7 @@ class CodeWatch:
         others = self.processes.others_ended() and not self._measuring_forked
         if others or has_children():  # not every library that starts one raises an event
             together = replace(together, unseen=(*together.unseen, PROCESSES))
+        self.processes.close()
         return Ran.together([self._before, together])
 
     def _with_processes(self, met: Iterable[str]) -> Ran:
@@ -456,7 +457,10 @@ def installed_watch(job: "Job") -> CodeWatch | None:
 
 def watch_spawned(folder: str) -> None:
     """Begin in a process that a watched one spawned, before it imports anything of the tree."""
-    changes, tree = pickle.loads(Path(folder, WATCH).read_bytes())
+    try:
+        changes, tree = pickle.loads(Path(folder, WATCH).read_bytes())
+    except FileNotFoundError:
+        return  # the test is over
     watch = CodeWatch(changes, tree, folder=folder)
     atexit.register(watch.end_spawned)  # before all others, so that it comes last
     watch.install()

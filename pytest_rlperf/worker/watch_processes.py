@@ -212,6 +212,12 @@ class Processes:
         reports = [self._report(each) for each in self._started if each.token or each.lives]
         return [*reports, None] if self._lost else reports
 
+    def close(self) -> None:
+        """Remove the folder, unless somebody may still use it."""
+        if self._folder is not None and not self._token and not any(e.lives for e in self._started):
+            _remove(self._folder, self._pid)
+            self._folder = None
+
     def others_ended(self) -> bool:
         """Return whether a process ended that was started otherwise, or before the test."""
         known = sum(each.faults or 0 for each in self._started)
@@ -255,7 +261,8 @@ class Processes:
         """Listen to the parent, unless the tests do so for themselves."""
         if signal.getsignal(TURN) in (signal.SIG_DFL, self._turn):
             signal.signal(TURN, self._turn)
-            self._file(f"{self._token}.listens").touch()
+            with suppress(OSError):  # the test is over, and the folder gone
+                self._file(f"{self._token}.listens").touch()
 
     def _turn(self, _signal: int, frame: FrameType | None) -> None:
         if self._file(PAUSED).exists():

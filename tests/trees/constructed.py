@@ -38,18 +38,13 @@ def compiled(function):
 """
 
 
-def in_a_process(
-    old: str,
-    new: str,
-    method: str,
-    target: str = "work",
-    before: str = "",
-    after: str = "child.join()",
-    **how: object,
-) -> Case:
-    """A case whose `run` starts a process by multiprocessing. `work` calls what differs,
-    `idle` does not."""
-    return swapped(
+def parallel(
+    method: str, target: str = "work", before: str = "", after: str = "child.join()"
+) -> str:
+    """A library whose `run` starts a process by multiprocessing; `work` calls `changed`, `idle`
+    does not.
+    """
+    return (
         f"import multiprocessing, os, sys, time\n{before}"
         "def changed():\n    return 5\ndef work():\n    return changed()\n"
         "def idle():\n    return 1\n"
@@ -58,14 +53,19 @@ def in_a_process(
         "    child = context.Process(target=target, **more)\n    child.start()\n    return child\n"
         "def nested():\n    start('fork', work).join()\n    start('spawn', work).join()\n"
         "def nested_idle():\n    start('fork', idle).join()\n    start('spawn', idle).join()\n"
-        f"def run():\n    child = start({method!r}, {target})\n    {after}\n",
-        old, new, **how,
-    )  # fmt: skip
+        f"def run():\n    child = start({method!r}, {target})\n    {after}\n"
+    )
+
+
+def in_a_process(old: str, new: str, *of_library: str, **more: str) -> Case:
+    return swapped(parallel(*of_library, **more), old, new)
 
 
 FIVE_SIX = "return 5", "return 6"
 READS = "def read():\n    return open(os.path.join(os.path.dirname(__file__), 'data.md')).read()\n"
 LAZY = "def lazy():\n    from . import consts\n    return consts.N\n"
+SCRIPTS = {"script.py": "print(5)\n"}, {"script.py": "print(6)\n"}
+PROSE = {"data.md": "5\n"}, {"data.md": "6\n"}
 SCRIPT = "SCRIPT = os.path.join(os.path.dirname(__file__), 'script.py')\n"
 
 IN_PROCESSES = {
@@ -91,17 +91,15 @@ IN_PROCESSES = {
     ),
     **{
         f"import_in_a_{method}ed_process": Case(
-            *({**constant, "lib.py": case.files("head")["lib.py"]} for constant in CONSTANTS)
+            *CONSTANTS, more={"lib.py": parallel(method, "lazy", before=LAZY)}
         )
         for method in ("fork", "spawn")
-        for case in [in_a_process("N", "N", method, "lazy", before=LAZY)]
     },
     **{
         f"prose_in_a_{method}ed_process": Case(
-            {"data.md": "5\n"}, {"data.md": "6\n"}, more={"lib.py": case.files("head")["lib.py"]}
+            *PROSE, more={"lib.py": parallel(method, "read", before=READS)}
         )
         for method in ("fork", "spawn")
-        for case in [in_a_process("5", "5", method, "read", before=READS)]
     },
 }  # fmt: skip
 """A process meets what differs, and is followed there."""
@@ -390,10 +388,13 @@ FOOLING = {
     "process_that_leaves": in_a_process(
         *FIVE_SIX, "spawn", "leave", before="def leave():\n    work()\n    os._exit(0)\n"
     ),
-    "replaced_process": in_a_process(
-        "6", "7", "spawn", "become", more={"script.py": "print(5)\n"},
-        before=f"{SCRIPT}n = 6\ndef become():\n"
-        "    os.execv(sys.executable, [sys.executable, SCRIPT])\n",
+    "replaced_process": Case(
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "spawn", "become",
+            before=f"{SCRIPT}def become():\n"
+            "    os.execv(sys.executable, [sys.executable, SCRIPT])\n",
+        )},
     ),
     "finaliser_of_a_process": in_a_process(
         "= 5", "= 6", "spawn", "idle",
@@ -415,22 +416,18 @@ FOOLING = {
         "        pool.apply(work)\n        pool.close()\n        pool.join()\n",
     ),
     "process_of_a_library": Case(
-        *(
-            {"script.py": f"print({n})\n"} for n in (5, 6)
-        ),
-        more=in_a_process(
-            "5", "5", "fork", "idle", after="child.join(); ctypes.CDLL(None).system(COMMAND)",
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "fork", "idle", after="child.join(); ctypes.CDLL(None).system(COMMAND)",
             before=f"import ctypes\n{SCRIPT}COMMAND = f'{{sys.executable}} {{SCRIPT}}'.encode()\n",
-        ).files("head"),
+        )},
     ),
     "command_in_a_process": Case(
-        *(
-            {"script.py": f"print({n})\n"} for n in (5, 6)
-        ),
-        more=in_a_process(
-            "5", "5", "spawn", "subprocess.run, args=([sys.executable, SCRIPT],)",
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "spawn", "subprocess.run, args=([sys.executable, SCRIPT],)",
             before=f"import subprocess\n{SCRIPT}",
-        ).files("head"),
+        )},
     ),
     "served_by_a_fork_server": in_a_process(*FIVE_SIX, "forkserver"),
     "process_that_outlives_the_test": in_a_process(
