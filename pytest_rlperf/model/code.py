@@ -37,10 +37,13 @@ class Ran:
     def of_all(cls, seen: Sequence["Ran | None"]) -> "Ran | None":
         """Return what several processes ran together; None: one of them was not watched."""
         known = [ran for ran in seen if ran is not None]
-        if len(known) < len(seen):
-            return None
+        return cls.together(known) if len(known) == len(seen) else None
+
+    @classmethod
+    def together(cls, seen: Sequence["Ran"]) -> "Ran":
+        """Return what several processes ran together."""
         names = ("met", "read", "unseen")
-        return cls(*(_united(getattr(ran, name) for ran in known) for name in names))
+        return cls(*(_united(getattr(ran, name) for ran in seen) for name in names))
 
 
 def _united(parts: Iterable[tuple[str, ...]]) -> tuple[str, ...]:

@@ -2,36 +2,42 @@
 need not be measured.
 
 It sees the functions that run, the modules that a test's own module leads to, the files of the tree
-that are read, and the extensions that are loaded from it. Processes, foreign extensions, and before
-Python 3.12 other threads, cannot be followed: it says so. What a test leaves behind for the next
-one (a cache, a compiled function) is not seen either, so the controller starts new workers after a
-test that met a difference.
+that are read, and the extensions that are loaded from it, in this process and in those that
+`multiprocessing` starts. Other processes, foreign extensions, and before Python 3.12 other threads,
+cannot be followed: it says so. What a test leaves behind for the next one (a cache, a compiled
+function) is not seen either, so the controller starts new workers after a test that met a
+difference.
 """
 
 import _thread
+import atexit
 import builtins
 import importlib
 import os
+import pickle
 import sys
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import replace
 from importlib.machinery import EXTENSION_SUFFIXES
 from importlib.util import resolve_name
-from multiprocessing.process import BaseProcess
+from pathlib import Path
 from types import CodeType, FrameType, ModuleType
-from typing import Any, Protocol
-
-import psutil
-import pytest
+from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.profile.functions import OWN_LOOP, is_own
 from pytest_rlperf.trees.ownership import INSTALLED, relative
-from pytest_rlperf.wire import Job
 from pytest_rlperf.worker import calls as calls_module
+from pytest_rlperf.worker import watch_processes
 from pytest_rlperf.worker.calls import Calls, Rounds
+from pytest_rlperf.worker.watch_processes import WATCH, Processes, has_children
+
+if TYPE_CHECKING:  # a spawned process begins sooner without
+    import pytest
+
+    from pytest_rlperf.wire import Job
 
 LIKE_A_BLOCK_NS = 100_000_000
 LONG_CALL_NS = 50_000_000
@@ -47,10 +53,11 @@ PROCESS_EVENTS = frozenset(
 )  # fmt: skip
 """Audit events of a process that is started."""
 PROCESSES = "it starts processes"
-TIDYING = "multiprocessing.resource_tracker"
 READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
 IMPORT_SYSTEM = "<frozen importlib"
 PYTHON_LIBRARY = os.path.dirname(os.__file__) + os.sep
+METADATA = os.path.join(PYTHON_LIBRARY, "importlib", "metadata") + os.sep
+"""Looks for what is installed, in every folder that is imported from."""
 CONFTEST = "conftest.py"
 
 
@@ -90,7 +97,7 @@ class ProfilerRecorder:
         self._profiler.disable()
 
     def take(self) -> set[CodeType]:
-        codes = {e.code for e in self._profiler.getstats() if isinstance(e.code, CodeType)}
+        codes = {e.code for e in self._profiler.getstats() if not isinstance(e.code, str)}
         self._profiler.clear()
         return codes
 
@@ -195,7 +202,14 @@ class ImportsSeen:
 class CodeWatch:
     """Follows the tests of one worker, one after the other."""
 
-    def __init__(self, changes: CodeChanges, tree: str, recorder: Recorder | None = None) -> None:
+    def __init__(
+        self,
+        changes: CodeChanges,
+        tree: str,
+        recorder: Recorder | None = None,
+        folder: str | None = None,
+    ) -> None:
+        """A process that a watched one spawned finds what it needs in a `folder`."""
         self._changes = changes
         self._tree = tree
         self._functions = {
@@ -208,30 +222,21 @@ class CodeWatch:
         self._read: set[str] = set()
         self._unseen: set[str] = set()
         self._before = Ran()  # what happened before the first test, which counts for all
-        self._collecting = True
-        self._ended_children = 0
+        self._begun: set[CodeType] = set()  # functions, while this process paused
+        self._late: list[str] | None = None  # events since the end of a spawned process
+        self._collecting = folder is None
         self._measuring_forked = False  # in this test, to watch its memory
+        self.processes = Processes(self, (changes, tree), _is_measuring, folder)
 
     def install(self) -> None:
         """Begin, before anything of the tree is imported."""
         if self._changes.modules:
             self._imports.install()
-        self._notice_multiprocessing()
+        self.processes.install()
         if not self._recorder.follows_threads:
             self._notice_threads()
         sys.addaudithook(self._audit)
         self._recorder.resume()
-
-    def _notice_multiprocessing(self) -> None:
-        """Notice its processes, which are started without an audit event where they are spawned."""
-        start = BaseProcess.start
-
-        def noticing_start(process: BaseProcess) -> None:
-            if not _is_measuring(sys._getframe(1)):
-                self._unseen.add(PROCESSES)
-            start(process)
-
-        BaseProcess.start = noticing_start  # type: ignore[assignment, method-assign]
 
     def _notice_threads(self) -> None:
         """Notice every thread that is started from now on: there is no audit event for it."""
@@ -250,13 +255,14 @@ class CodeWatch:
         self._look_at_extensions()
         ran = self._recorder.take()
         met = (*self._functions_met(ran), *self._outreaching_met())
-        self._before = Ran(tuple(met), tuple(self._read), tuple(self._unseen))
+        self._before = self._with_processes(met)
         self._collecting = False
 
     def begin(self) -> None:
         """Begin with the next test."""
-        self._read, self._unseen = set(), set()
-        self._ended_children, self._measuring_forked = _ended_children(), False
+        self._read, self._unseen, self._begun = set(), set(), set()
+        self._measuring_forked = False
+        self.processes.begin()
         if not self._recorder.follows_threads and threading.active_count() > 1:
             self._unseen.add("it has threads")
         self._recorder.resume()
@@ -264,27 +270,66 @@ class CodeWatch:
     def pause(self) -> None:
         """Let calls be timed until `follow`."""
         self._recorder.pause()
+        self.processes.pause()
+
+    def go_on(self, frame: FrameType | None = None) -> None:
+        """Go on after a pause; the functions of the frame may have begun meanwhile."""
+        while frame is not None:
+            self._begun.add(frame.f_code)
+            frame = frame.f_back
+        self.processes.go_on()
+        self._recorder.resume()
 
     def follow(self, calls: Calls | Rounds, call_ns: float) -> None:
         """Make as many calls as a block makes. A test that counts its calls has made them all."""
-        self._recorder.resume()
+        self.go_on()
         if isinstance(calls, Calls):
             call_ns = max(1.0, call_ns + calls.setup_ns)
             least = LEAST_CALLS if call_ns < LONG_CALL_NS else LEAST_LONG_CALLS
             for _ in range(max(least, int(LIKE_A_BLOCK_NS / call_ns))):
                 calls.once()
 
-    def end(self, item: pytest.Item) -> Ran:
-        """Return what the test met."""
+    def end(self, item: "pytest.Item | None" = None) -> Ran:
+        """Return what the test met, or a process that it started."""
         self._recorder.pause()
         self._look_at_extensions()
-        ended = _ended_children() != self._ended_children and not self._measuring_forked
-        if ended or _has_children():  # not every library that starts one raises an event
+        ran = self._recorder.take() | self._begun
+        together = self._with_processes({*self._functions_met(ran), *self._modules_met(item, ran)})
+        others = self.processes.others_ended() and not self._measuring_forked
+        if others or has_children():  # not every library that starts one raises an event
+            together = replace(together, unseen=(*together.unseen, PROCESSES))
+        self.processes.close()
+        return Ran.together([self._before, together])
+
+    def _with_processes(self, met: Iterable[str]) -> Ran:
+        """Return what this process met, and those that it started."""
+        reports = self.processes.reports()
+        if None in reports:
             self._unseen.add(PROCESSES)
-        ran = self._recorder.take()
-        met = {*self._before.met, *self._functions_met(ran), *self._modules_met(item, ran)}
-        read = {*self._before.read, *self._read}
-        return Ran(tuple(sorted(met)), tuple(sorted(read)), (*self._before.unseen, *self._unseen))
+        own = Ran(tuple(sorted(met)), tuple(sorted(self._read)), tuple(sorted(self._unseen)))
+        return Ran.together([own, *(ran for ran in reports if ran is not None)])
+
+    # -- in a process that a test started -----------------------------------------------------
+
+    def forked(self) -> None:
+        """Go on in a child. What its parent met so far counts for it too: it is the same test."""
+        self._measuring_forked = False
+        self._recorder.resume()
+
+    def end_spawned(self) -> None:
+        """End where a process does so by itself, and go on looking until it is gone."""
+        self.processes.end_spawned()
+        self._late = []
+        self._recorder.resume()
+
+    def met_more(self) -> bool:
+        """Return whether anything may have been met since the end. It needs no name of a module:
+        they are gone by then.
+        """
+        functions, ran = self._functions, self._recorder.take()
+        return bool(self._late) or any(
+            c.co_qualname in functions.get(c.co_filename, ()) for c in ran
+        )
 
     # -- what was met -------------------------------------------------------------------------
 
@@ -297,18 +342,22 @@ class CodeWatch:
         loaded = self._tree_modules()
         return (file for file in self._changes.outreaching if file in loaded.values())
 
-    def _modules_met(self, item: pytest.Item, ran: Iterable[CodeType]) -> Iterator[str]:
+    def _modules_met(self, item: "pytest.Item | None", ran: Iterable[CodeType]) -> Iterator[str]:
         """Yield the files that differ in what importing them does, and that the test leads to."""
         if not self._changes.modules:
             return
         modules = self._tree_modules()
         ran_files = {self._inside(code.co_filename) for code in ran}
-        roots = [n for n, file in modules.items() if file in ran_files or self._steers(item, file)]
-        roots += [n for n in modules if self._imports.is_orphan(n) and not _is_of_tests(n, item)]
-        reached = self._imports.reached([*roots, _module_name(item)])
+        roots = [name for name, file in modules.items() if file in ran_files]
+        if item is not None:  # a process knows no test: modules that it imports run in it
+            roots += [n for n, file in modules.items() if self._steers(item, file)]
+            orphans = (name for name in modules if self._imports.is_orphan(name))
+            roots += [n for n in orphans if not _is_of_tests(n, item)]
+            roots.append(_module_name(item))
+        reached = self._imports.reached(roots)
         yield from {modules[n] for n in reached & modules.keys()} & set(self._changes.modules)
 
-    def _steers(self, item: pytest.Item, file: str) -> bool:
+    def _steers(self, item: "pytest.Item", file: str) -> bool:
         """Return whether a file is a conftest of the test."""
         folder, _, name = file.rpartition("/")
         own = self._inside(str(item.path)) or ""
@@ -325,10 +374,19 @@ class CodeWatch:
 
     # -- what was read, and what cannot be followed -------------------------------------------
 
-    def _audit(self, event: str, args: tuple[Any, ...]) -> None:
-        if event in READING_EVENTS:
+    def _audit(
+        self,
+        event: str,
+        args: tuple[Any, ...],
+        of_concern: Set[str] = READING_EVENTS | PROCESS_EVENTS,
+    ) -> None:
+        if event not in of_concern:
+            return
+        if self._late is not None:
+            self._late.append(event)
+        elif event in READING_EVENTS:
             self._note_reading(event, args)
-        elif event in PROCESS_EVENTS:
+        elif not self.processes.is_followed(sys._getframe(1)):
             if self._is_no_concern(sys._getframe(1)):
                 self._measuring_forked = True
             else:
@@ -351,9 +409,11 @@ class CodeWatch:
         path = args[0]
         if not isinstance(path, str | bytes | os.PathLike) or not path:
             return
-        if event in ("os.listdir", "os.scandir") and self._collecting:
-            return  # pytest itself looks for tests
-        if sys._getframe(2).f_code.co_filename.startswith(IMPORT_SYSTEM):
+        caller = sys._getframe(2).f_code.co_filename
+        lists = event in ("os.listdir", "os.scandir")
+        if lists and (self._collecting or caller.startswith(METADATA)):
+            return  # when tests are collected, pytest itself looks for them
+        if caller.startswith(IMPORT_SYSTEM):
             return
         inside = self._inside(os.path.abspath(os.fsdecode(path)))
         if inside is not None and not _writes_only(event, args):
@@ -372,36 +432,21 @@ class CodeWatch:
 
 def _is_measuring(frame: FrameType | None) -> bool:
     """Return whether the measuring code does this by itself, as where it watches memory, and not
-    what it calls: Python's own library aside, it comes first on the stack.
+    what it calls: Python's own library and this watch aside, it comes first on the stack.
     """
-    while frame is not None and _is_of_python(frame.f_code.co_filename):
+    while frame is not None and _is_between(frame.f_code.co_filename):
         frame = frame.f_back
     file = "" if frame is None else frame.f_code.co_filename
     return is_own(file) and file not in (OWN_LOOP, calls_module.__file__)
 
 
-def _is_of_python(file: str) -> bool:
+def _is_between(file: str) -> bool:
+    if file in (__file__, watch_processes.__file__):
+        return True
     return file.startswith(("<frozen ", PYTHON_LIBRARY)) and not _is_installed(file)
 
 
-def _ended_children() -> int:
-    """Count what children that have ended took of this machine, so that it changes with each."""
-    import resource  # here: Windows has none, and measures nothing
-
-    used = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return used.ru_minflt + used.ru_majflt
-
-
-def _has_children() -> bool:
-    """Return whether there are children besides the one that tidies up after shared memory."""
-    for child in psutil.Process().children(recursive=True):
-        with suppress(psutil.Error):
-            if TIDYING not in " ".join(child.cmdline()):
-                return True
-    return False
-
-
-def installed_watch(job: Job) -> CodeWatch | None:
+def installed_watch(job: "Job") -> CodeWatch | None:
     """Return the watch that a worker begins with, where it is to have one."""
     if job.watched is None:
         return None
@@ -410,17 +455,28 @@ def installed_watch(job: Job) -> CodeWatch | None:
     return watch
 
 
+def watch_spawned(folder: str) -> None:
+    """Begin in a process that a watched one spawned, before it imports anything of the tree."""
+    try:
+        changes, tree = pickle.loads(Path(folder, WATCH).read_bytes())
+    except FileNotFoundError:
+        return  # the test is over
+    watch = CodeWatch(changes, tree, folder=folder)
+    atexit.register(watch.end_spawned)  # before all others, so that it comes last
+    watch.install()
+
+
 def _places(tree: str, file: str) -> set[str]:
     """Return the paths by which code of the file may be known."""
     path = os.path.join(tree, *file.split("/"))
     return {path, os.path.realpath(path)}
 
 
-def _module_name(item: pytest.Item) -> str:
+def _module_name(item: "pytest.Item") -> str:
     return getattr(getattr(item, "module", None), "__name__", "")
 
 
-def _is_of_tests(name: str, item: pytest.Item) -> bool:
+def _is_of_tests(name: str, item: "pytest.Item") -> bool:
     """Return whether it is a module that pytest imports: a test file, or a conftest."""
     collected = {_module_name(each) for each in item.session.items}
     return name in collected or name.rpartition(".")[2] == "conftest"

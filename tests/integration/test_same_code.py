@@ -111,3 +111,43 @@ def test_memory_that_the_change_does_not_reach_is_not_measured(workshop: Worksho
     ended = workshop.project("same-code-memory", memory, more).measure("tests/test_sizes.py")
     outcomes = {t["nodeid"].partition("::")[2]: t["outcome"] for t in ended.result["tests"]}
     assert outcomes == {"test_near": "regressed", "test_far": "same_code"}
+
+
+PROCESSES = {
+    **BASE,
+    "lib/parallel.py": "import multiprocessing\n\nfrom fakeclock import tick\n\n"
+    "from lib.far import jump\nfrom lib.near import step\n\n\n"
+    "def far():\n    jump()\n\n\n"
+    "def near():\n    step()\n\n\n"
+    "def serve(end, what):\n    while end.recv():\n        end.send(what())\n\n\n"
+    "def start(target, *args, method='spawn'):\n"
+    "    process = multiprocessing.get_context(method).Process(target=target, args=args)\n"
+    "    process.start()\n    return process\n\n\n"
+    "def each_call(target, method):\n"
+    "    start(target, method=method).join()\n    tick(1_000_000)\n",
+    "tests/test_parallel.py": "import multiprocessing\n\nimport pytest\n\n"
+    "from fakeclock import tick\nfrom lib.parallel import each_call, far, near, serve, start\n\n"
+    "TARGETS = {'far': far, 'near': near}\n\n\n"
+    "@pytest.mark.parametrize('method', ['fork', 'spawn'])\n"
+    "def test_each(rlperf, method):\n    rlperf(each_call, far, method)\n\n\n"
+    "@pytest.mark.parametrize('target', TARGETS)\n"
+    "def test_living(rlperf, target):\n    ours, theirs = multiprocessing.Pipe()\n"
+    "    process = start(serve, theirs, TARGETS[target])\n\n"
+    "    def ask():\n        ours.send(True)\n        ours.recv()\n        tick(1_000_000)\n\n"
+    "    rlperf(ask)\n    ours.send(False)\n    process.join()\n",
+}
+
+
+def test_processes_that_run_nothing_of_what_changed_are_the_same_code(workshop: Workshop):
+    ended = workshop.project("same-code-processes", PROCESSES, SLOWER).measure(
+        "tests/test_parallel.py"
+    )
+    met = {t["nodeid"].partition("::")[2]: t["differences"] for t in ended.result["tests"]}
+    same: list[str] = []
+    other = ["lib/near.py:step"]
+    assert met == {
+        "test_each[fork]": same, "test_each[spawn]": same,
+        "test_living[far]": same, "test_living[near]": other,
+    }  # fmt: skip
+    outcomes = {name: outcome == "same_code" for name, outcome in ended.outcomes.items()}
+    assert outcomes == {name: not differences for name, differences in met.items()}

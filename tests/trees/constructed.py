@@ -37,7 +37,75 @@ def compiled(function):
     return lambda: sum(c for c in steps if isinstance(c, int))
 """
 
+
+def parallel(
+    method: str, target: str = "work", before: str = "", after: str = "child.join()"
+) -> str:
+    """A library whose `run` starts a process by multiprocessing; `work` calls `changed`, `idle`
+    does not.
+    """
+    return (
+        f"import multiprocessing, os, sys, time\n{before}"
+        "def changed():\n    return 5\ndef work():\n    return changed()\n"
+        "def idle():\n    return 1\n"
+        "def start(method, target, **more):\n"
+        "    context = multiprocessing.get_context(method)\n"
+        "    child = context.Process(target=target, **more)\n    child.start()\n    return child\n"
+        "def nested():\n    start('fork', work).join()\n    start('spawn', work).join()\n"
+        "def nested_idle():\n    start('fork', idle).join()\n    start('spawn', idle).join()\n"
+        f"def run():\n    child = start({method!r}, {target})\n    {after}\n"
+    )
+
+
+def in_a_process(old: str, new: str, *of_library: str, **more: str) -> Case:
+    return swapped(parallel(*of_library, **more), old, new)
+
+
+FIVE_SIX = "return 5", "return 6"
+READS = "def read():\n    return open(os.path.join(os.path.dirname(__file__), 'data.md')).read()\n"
+LAZY = "def lazy():\n    from . import consts\n    return consts.N\n"
+SCRIPTS = {"script.py": "print(5)\n"}, {"script.py": "print(6)\n"}
+PROSE = {"data.md": "5\n"}, {"data.md": "6\n"}
+SCRIPT = "SCRIPT = os.path.join(os.path.dirname(__file__), 'script.py')\n"
+
+IN_PROCESSES = {
+    "spawned": in_a_process(*FIVE_SIX, "spawn"),
+    "forked_by_multiprocessing": in_a_process(*FIVE_SIX, "fork"),
+    "nested_in_a_spawned_process": in_a_process(*FIVE_SIX, "spawn", "nested"),
+    "nested_in_a_forked_process": in_a_process(*FIVE_SIX, "fork", "nested"),
+    "failing_process": in_a_process(
+        "'5'", "'6'", "spawn", "fail", before="def fail():\n    sys.exit('5')\n"
+    ),
+    "constant_in_a_process": in_a_process("N = 5", "N = 6", "spawn", "idle", before="N = 5\n"),
+    "unpickled_in_a_process": in_a_process(
+        "n = 5", "n = 6", "spawn", "C().m",
+        before="class C:\n    def __getstate__(self):\n        return {'m': 1}\n"
+        "    def __setstate__(self, state):\n        self.n = 5\n    def m(self):\n        pass\n",
+    ),
+    "at_exit_of_a_process": in_a_process(
+        *FIVE_SIX, "spawn", "late", before="import atexit\ndef late():\n    atexit.register(work)\n"
+    ),
+    "not_joined": in_a_process(
+        *FIVE_SIX, "fork", after="multiprocessing.connection.wait([child.sentinel])",
+        before="import multiprocessing.connection\n",
+    ),
+    **{
+        f"import_in_a_{method}ed_process": Case(
+            *CONSTANTS, more={"lib.py": parallel(method, "lazy", before=LAZY)}
+        )
+        for method in ("fork", "spawn")
+    },
+    **{
+        f"prose_in_a_{method}ed_process": Case(
+            *PROSE, more={"lib.py": parallel(method, "read", before=READS)}
+        )
+        for method in ("fork", "spawn")
+    },
+}  # fmt: skip
+"""A process meets what differs, and is followed there."""
+
 FOOLING = {
+    **IN_PROCESSES,
     # -- what importing the module does
     "constant": swapped("N = 5\ndef run():\n    return N\n", "5", "6"),
     "constant_elsewhere": Case(
@@ -313,17 +381,58 @@ FOOLING = {
         "        work()\n        os._exit(0)\n    os.waitpid(pid, 0)\n",
         "return 5", "return 6",
     ),
-    "spawned": swapped(
-        "import multiprocessing\ndef work():\n    return 5\ndef run():\n"
-        "    child = multiprocessing.get_context('spawn').Process(target=print)\n"
-        "    child.start()\n    child.join()\n",
-        "return 5", "return 6",
+    "terminated_process": in_a_process(
+        *FIVE_SIX, "fork", "endless", after="time.sleep(0.2); child.terminate(); child.join()",
+        before="def endless():\n    work()\n    time.sleep(60)\n",
     ),
-    "served_by_a_fork_server": swapped(
-        "import multiprocessing\ndef work():\n    return 5\ndef run():\n"
-        "    child = multiprocessing.get_context('forkserver').Process(target=print)\n"
-        "    child.start()\n    child.join()\n",
-        "return 5", "return 6",
+    "process_that_leaves": in_a_process(
+        *FIVE_SIX, "spawn", "leave", before="def leave():\n    work()\n    os._exit(0)\n"
+    ),
+    "replaced_process": Case(
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "spawn", "become",
+            before=f"{SCRIPT}def become():\n"
+            "    os.execv(sys.executable, [sys.executable, SCRIPT])\n",
+        )},
+    ),
+    "finaliser_of_a_process": in_a_process(
+        "= 5", "= 6", "spawn", "idle",
+        before="class C:\n    def __del__(self):\n        self.n = 5\nkept = C()\n",
+    ),
+    "fork_in_a_process": in_a_process(
+        *FIVE_SIX, "fork", "forks",
+        before="def forks():\n    pid = os.fork()\n    if not pid:\n"
+        "        work()\n        os._exit(0)\n    os.waitpid(pid, 0)\n",
+    ),
+    "thread_in_a_process": in_a_process(
+        *FIVE_SIX, "spawn", "threads",
+        before="import threading\ndef threads():\n    thread = threading.Thread(target=work)\n"
+        "    thread.start()\n    thread.join()\n",
+    ),
+    "pool": in_a_process(
+        *FIVE_SIX, "fork", "idle", after="child.join(); pooled()",
+        before="def pooled():\n    with multiprocessing.get_context('fork').Pool(1) as pool:\n"
+        "        pool.apply(work)\n        pool.close()\n        pool.join()\n",
+    ),
+    "process_of_a_library": Case(
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "fork", "idle", after="child.join(); ctypes.CDLL(None).system(COMMAND)",
+            before=f"import ctypes\n{SCRIPT}COMMAND = f'{{sys.executable}} {{SCRIPT}}'.encode()\n",
+        )},
+    ),
+    "command_in_a_process": Case(
+        *SCRIPTS,
+        more={"lib.py": parallel(
+            "spawn", "subprocess.run, args=([sys.executable, SCRIPT],)",
+            before=f"import subprocess\n{SCRIPT}",
+        )},
+    ),
+    "served_by_a_fork_server": in_a_process(*FIVE_SIX, "forkserver"),
+    "process_that_outlives_the_test": in_a_process(
+        *FIVE_SIX, "spawn", "late", after="",
+        before="def late():\n    time.sleep(1)\n    work()\n",
     ),
     "thread": swapped(
         "import threading\nfound = []\ndef work():\n    found.append(5)\ndef run():\n"
@@ -333,7 +442,22 @@ FOOLING = {
     ),
 }  # fmt: skip
 
+LINGERING = frozenset({"served_by_a_fork_server", "process_that_outlives_the_test"})
+"""They leave a process behind, so that nothing could be told of a test that comes after them."""
+
 HARMLESS = {
+    "spawned_elsewhere": in_a_process(*FIVE_SIX, "spawn", "idle"),
+    "forked_elsewhere": in_a_process(*FIVE_SIX, "fork", "idle"),
+    "nested_elsewhere": in_a_process(*FIVE_SIX, "spawn", "nested_idle"),
+    "nested_in_a_fork_elsewhere": in_a_process(*FIVE_SIX, "fork", "nested_idle"),
+    "daemon_elsewhere": in_a_process(*FIVE_SIX, "spawn", "idle, daemon=True"),
+    "failing_elsewhere": in_a_process(*FIVE_SIX, "fork", "sys.exit, args=(1,)"),
+    "answer_of_a_process": in_a_process(
+        *FIVE_SIX, "spawn", "answer, args=(theirs,)",
+        before="ours, theirs = multiprocessing.Pipe()\n"
+        "def answer(end):\n    end.send(end.recv())\n",
+        after="ours.send(1); ours.recv(); child.join()",
+    ),
     "comment": swapped("def run():\n    return 5  # five\n", "# five", "# V"),
     "position": swapped("def run():\n    return 5\n", "def", "\n\n\ndef"),
     "other_functions_body": swapped(
