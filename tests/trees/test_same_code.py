@@ -4,7 +4,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -37,11 +37,12 @@ def all_files(*trees: Path) -> set[str]:
     }  # fmt: skip
 
 
-def watched(tree: Path, changes: Path, seen: Path) -> dict[str, Ran]:
-    """Run the tests of one side; return what was seen of each."""
+def watched(tree: Path, changes: Path, seen: Path, cases: Iterable[str]) -> dict[str, Ran]:
+    """Run the tests of these cases on one side; return what was seen of each."""
     env = {**os.environ, "WATCHED_TREE": str(tree), "CHANGES": str(changes), "SEEN": str(seen)}
     env |= {"PYTHONPATH": f"{tree}{os.pathsep}{TOP}", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.trees.watching", "tests"]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.trees.watching"]
+    command += [f"tests/test_{name}.py" for name in cases]
     run = subprocess.run(command, cwd=tree, env=env, capture_output=True, text=True, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
     lines = (json.loads(line) for line in seen.read_text().splitlines())
@@ -60,15 +61,14 @@ def differences(folder: Path, cases: Mapping[str, Case]) -> dict[str, list[str]]
     assert same.watched is not None
     changes = folder / "changes.json"
     changes.write_text(json.dumps(plain(same.watched)))
-    on_head, on_base = (
-        watched(tree, changes, folder / f"{tree.name}.seen") for tree in (head, base)
-    )
+    # As a run does it: on the base, too, only where that has a module which head has not.
+    more = [name for name, case in cases.items() if _base_has_more(case)]
+    seen = [watched(head, changes, folder / "head.seen", cases)]
+    seen += [watched(base, changes, folder / "base.seen", more)] if more else []
     return {
-        # As a run does it: on the base, too, only where that has a module which head has not.
-        name: [text for text in same.differences(
-                   [on_head[name], *([on_base[name]] if _base_has_more(case) else [])])
+        name: [text for text in same.differences(side[name] for side in seen if name in side)
                if f"the_{name}/" in text or "/" not in text]
-        for name, case in cases.items()
+        for name in cases
     }  # fmt: skip
 
 
