@@ -13,8 +13,8 @@ import _thread
 import atexit
 import builtins
 import importlib
+import json
 import os
-import pickle
 import sys
 import threading
 from collections import defaultdict
@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.profile.functions import OWN_LOOP, is_own
 from pytest_rlperf.trees.ownership import INSTALLED, relative
+from pytest_rlperf.wire import typed
 from pytest_rlperf.worker import calls as calls_module
 from pytest_rlperf.worker import watch_processes
 from pytest_rlperf.worker.calls import Calls, Rounds
@@ -458,10 +459,10 @@ def installed_watch(job: "Job") -> CodeWatch | None:
 def watch_spawned(folder: str) -> None:
     """Begin in a process that a watched one spawned, before it imports anything of the tree."""
     try:
-        changes, tree = pickle.loads(Path(folder, WATCH).read_bytes())
+        changes, tree = json.loads(Path(folder, WATCH).read_text())
     except FileNotFoundError:
         return  # the test is over
-    watch = CodeWatch(changes, tree, folder=folder)
+    watch = CodeWatch(typed(CodeChanges, changes), tree, folder=folder)
     atexit.register(watch.end_spawned)  # before all others, so that it comes last
     watch.install()
 

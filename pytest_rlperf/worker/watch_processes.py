@@ -8,8 +8,8 @@ else: the kernel adds up the page faults of ended children, and those of others 
 
 import atexit
 import gc
+import json
 import os
-import pickle
 import shutil
 import signal
 import sys
@@ -26,6 +26,7 @@ from typing import Any, Protocol
 
 import pytest_rlperf
 from pytest_rlperf.model.code import CodeChanges, Ran
+from pytest_rlperf.wire import plain, typed
 
 TOKEN = "_rlperf_token"
 """An attribute of a process whose start was noticed: what its report is called."""
@@ -111,17 +112,17 @@ class Processes:
 
     def _notice_starts(self) -> None:
         """Notice every start: that of a spawned process raises no audit event."""
-        plain = BaseProcess.start
+        unwatched = BaseProcess.start
 
         def start(process: BaseProcess) -> None:
             if self._is_measuring(sys._getframe(1)):
-                plain(process)
+                unwatched(process)
                 return
             started = Started(NOT_FOLLOWED if self._paused else os.urandom(8).hex())
             self._started.append(started)
             self._shared()  # before a fork
             setattr(process, TOKEN, started.token)
-            plain(process)
+            unwatched(process)
             started.popen = process._popen  # type: ignore[attr-defined]
             setattr(started.popen, TOKEN, started)
 
@@ -147,11 +148,11 @@ class Processes:
 
     def _watch_spawned(self) -> None:
         """Let the command of a spawned process begin with its watch."""
-        plain = spawn.get_command_line
+        unwatched = spawn.get_command_line
         home = str(Path(pytest_rlperf.__file__).parents[1])
 
         def get_command_line(**kwargs: Any) -> list[str]:
-            command = plain(**kwargs)
+            command = unwatched(**kwargs)
             if "-c" in command and _token(sys._getframe(1)):
                 at = command.index("-c") + 1
                 command[at] = (
@@ -167,7 +168,8 @@ class Processes:
         """Return the folder that all processes of a watched one share."""
         if self._folder is None:
             self._folder = mkdtemp(prefix="rlperf-watch-")
-            Path(self._folder, WATCH).write_bytes(pickle.dumps(self._differences))
+            changes, tree = self._differences
+            Path(self._folder, WATCH).write_text(json.dumps([plain(changes), tree]))
             atexit.register(_remove, self._folder, os.getpid())
         return self._folder
 
@@ -227,10 +229,9 @@ class Processes:
         if started.lives or started.faults is None:
             return None
         try:
-            ran: Ran = pickle.loads(self._file(started.token).read_bytes())
-        except OSError:
+            return typed(Ran, json.loads(self._file(started.token).read_text()))
+        except (OSError, ValueError):
             return None
-        return ran
 
     def _file(self, name: str) -> Path:
         return Path(self._shared(), name)
@@ -239,7 +240,7 @@ class Processes:
 
     def _watch_children(self) -> None:
         """Begin and end with what multiprocessing does in a child."""
-        plain = BaseProcess._bootstrap  # type: ignore[attr-defined]
+        unwatched = BaseProcess._bootstrap  # type: ignore[attr-defined]
 
         def bootstrap(process: BaseProcess, *args: Any, **kwargs: Any) -> int:
             token = getattr(process, TOKEN, NOT_FOLLOWED)
@@ -250,7 +251,7 @@ class Processes:
                     self.begin()
                     self._watch.forked()
                 self._listen()
-            code: int = plain(process, *args, **kwargs)
+            code: int = unwatched(process, *args, **kwargs)
             if token and forked and self._writes():
                 os.replace(self._file(f"{token}.part"), self._file(token))
             return code
@@ -276,7 +277,7 @@ class Processes:
         if self._paused or os.getpid() != self._pid or not self._token:
             return False
         with suppress(OSError):
-            self._file(f"{self._token}.part").write_bytes(pickle.dumps(self._watch.end()))
+            self._file(f"{self._token}.part").write_text(json.dumps(plain(self._watch.end())))
             return True
         return False
 
