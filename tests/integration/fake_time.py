@@ -80,11 +80,16 @@ if CONTROLLER:
     from pytest_rlperf.gate import partners
     from pytest_rlperf.profile import profiler
     from pytest_rlperf.stats import decide
+    from pytest_rlperf.workers import pair, planning
 
     # Fewer tell enough where the clock has hardly any noise.
     decide.FIRST_FRESH, decide.LEAST_FRESH = 3, 5
     partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
     profiler.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
+    # Nor does such a clock gain by many slices, or by where the memory of a process happens to lie.
+    planning.PAIRS = {mode: (least, min(most, 8)) for mode, (least, most) in planning.PAIRS.items()}
+    planning.LONGEST = 1
+    pair.start_pair.__kwdefaults__["scattered"] = False
 """
 """To be added to a conftest, as the next one."""
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from .fake_time import BLOCK_BUDGET, COMMON, CONFTEST
+from .fake_time import COMMON
 from .projects import Ended, Project, Workshop
 
 MAKE = """
@@ -30,7 +30,6 @@ BASE = {
     "make.py": MAKE,
     "speed.txt": "1_000_000",
     "pytest.ini": "[pytest]\nrlperf_build = python make.py\n",
-    "conftest.py": CONFTEST + BLOCK_BUDGET,
     ".gitignore": COMMON[".gitignore"] + "_built.py\n",
 }
 
@@ -47,7 +46,7 @@ def project(workshop: Workshop) -> Project:
 
 @pytest.fixture(scope="module")
 def built(project: Project) -> Ended:
-    return project.measure("--rlperf-budget=20")
+    return project.measure()
 
 
 def test_each_side_runs_what_was_built_for_it(built: Ended):
@@ -65,13 +64,12 @@ def test_a_tree_in_which_nothing_is_built_yet_is_built_before_its_tests_are_impo
 ):
     head = {"tests/test_perf.py": TESTS, "speed.txt": "2_000_000"}
     fresh = workshop.project("unbuilt", BASE, head)
-    ended = fresh.measure("--rlperf-budget=20")
+    ended = fresh.measure()
     assert ended.metric("test_work")["value"] == pytest.approx(2e6, rel=0.002)
 
 
 def test_a_run_without_a_revision_builds_the_working_tree_too(workshop: Workshop):
-    files = {**BASE, "conftest.py": COMMON["conftest.py"], "tests/test_perf.py": TESTS}
-    ended = workshop.project("build-plain", files).run("--rlperf")
+    ended = workshop.project("build-plain", {**BASE, "tests/test_perf.py": TESTS}).run("--rlperf")
     assert ended.metric("test_work")["value"] == pytest.approx(1e6, rel=0.002)
 
 

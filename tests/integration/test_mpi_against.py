@@ -63,7 +63,7 @@ def test_on_its_own(rlperf):
 def ended(workshop: Workshop) -> Ended:
     base = {"lib.py": LIBRARY.format(ms=1), "tests/test_perf.py": TESTS}
     head = {"lib.py": LIBRARY.format(ms=2)}
-    return workshop.project("mpi-against", base, head).measure()
+    return workshop.project("mpi-against", base, head).measure(env={"PROFILED_PAIRS": "3"})
 
 
 def test_each_size_is_a_test_with_its_own_verdict(ended: Ended):
@@ -142,9 +142,6 @@ def test_a_rank_that_crashes_is_one_failure_with_its_signal(ended: Ended):
     assert "repeat: pytest " in shown
 
 
-def test_a_job_that_regressed_has_its_first_rank_profiled(workshop: Workshop):
-    base = {"lib.py": LIBRARY.format(ms=1), "tests/test_perf.py": TESTS}
-    project = workshop.project("mpi-profile", base, {"lib.py": LIBRARY.format(ms=2)})
-    ended = project.measure("-k", "test_work and 2", env={"PROFILED_PAIRS": "3"})
+def test_a_job_that_regressed_has_its_first_rank_profiled(ended: Ended):
     assert ended.test("test_work[nprocs=2]")["profile"]["pairs"] == 3
     assert "  profile: " in ended.section("test_work[nprocs=2]")
