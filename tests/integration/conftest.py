@@ -29,6 +29,7 @@ def outcomes(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory, worke
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
             project = workshop.project("outcomes", OUTCOMES_BASE, OUTCOMES_HEAD)
-            ended = project.measure("--rlperf-budget=14", "--junitxml=junit.xml", "-rfs")
-            kept.write_bytes(pickle.dumps(ended))
-        return pickle.loads(kept.read_bytes())
+            measured = project.measure("--rlperf-budget=14", "--junitxml=junit.xml", "-rfs")
+            kept.write_bytes(pickle.dumps(measured))
+        ended: Ended = pickle.loads(kept.read_bytes())
+        return ended

@@ -153,14 +153,14 @@ def test_some_tests_are_decided_and_the_others_not_begun(large: Ended):
     }
     assert set(large.outcomes.values()) == {"unchanged", "not_measured"}
     assert all((outcome == "not_measured") == (n == 0) for outcome, n in blocks.values())
-    assert 7 <= large.result["summary"]["unchanged"] <= 10  # a scout and five blocks of each
+    assert 10 <= large.result["summary"]["unchanged"] <= 15  # a scout and three blocks of each
     assert large.code == 0
 
 
 def test_the_others_are_told_in_one_line_with_the_budget_that_would_do(large: Ended):
     needed = large.result["needed_seconds"]
     assert large.result["budget_seconds"] == 60
-    assert 180 <= needed <= 360
+    assert 120 <= needed <= 240
     number = large.result["summary"]["not_measured"]
     told = (
         f"{number} tests: not measured: the budget of 60 s did not reach it; all tests need about"
