@@ -31,4 +31,5 @@ def outcomes(workshop: Workshop, tmp_path_factory: pytest.TempPathFactory, worke
             project = workshop.project("outcomes", OUTCOMES_BASE, OUTCOMES_HEAD)
             ended = project.measure("--rlperf-budget=14", "--junitxml=junit.xml", "-rfs")
             kept.write_bytes(pickle.dumps(ended))
-        return pickle.loads(kept.read_bytes())
+        shared: Ended = pickle.loads(kept.read_bytes())
+    return shared
