@@ -29,10 +29,11 @@ ACTIONLINT := .actionlint
 BROWSERS := chromium chromium-browser google-chrome
 SUDO := $(if $(filter 0,$(shell id -u)),,sudo)
 TWO := -n 2 --dist loadfile
-# Runs of the gate by a fake clock; in a session of their own, for the fewer files of few tests to come last.
+# By a fake clock: another run beside them makes them slower, not wrong. In the order of their names, since sorted
+# by their number of tests the long ones would come last. Apart from the others, whose process has grown large.
 GATE_TESTS := tests/integration tests/mpi
-# One at a time, in a small process: what looks at the memory of its own process and at children that live and
-# die, and MPI jobs, whose ranks spin while they wait: beside others on the same cores they take many times as long.
+# One at a time: what looks at its own memory and at children that live and die wants a small process, and ranks of
+# MPI jobs spin while they wait, so that jobs on the same cores take many times as long.
 ALONE := tests/memory $(addprefix tests/integration/test_mpi_,against.py failures.py plain.py stored.py)
 # A gate for each of many commits.
 HISTORIES := tests/integration/test_bisect.py tests/integration/test_trend.py
