@@ -18,6 +18,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from multiprocessing import popen_fork, spawn
+from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from tempfile import mkdtemp
@@ -36,6 +37,8 @@ WATCH, PAUSED = "watch", "paused"
 """Files: what there is to watch for, and one that exists while calls are timed."""
 TURN = signal.SIGURG
 """Tells a process to look whether it has to pause: nobody else sends it, or dies of it."""
+ENDING_S = 1.0
+"""For a process to be gone that has shut its sentinel: one that did so itself may live on."""
 GO_ON_S = 1.0
 """For a process to go on after a pause: it may be inside of compiled code."""
 
@@ -73,8 +76,17 @@ class Started:
 
     @property
     def lives(self) -> bool:
-        """Whether it runs, as far as is known; if it has ended, it is waited for."""
-        return self.popen is not None and self.popen.poll() is None
+        """Whether it runs, as far as is known; if it has ended, it is waited for. It shuts its end
+        of the sentinel a moment before it can be waited for.
+        """
+        if self.popen is None or self.popen.poll() is not None:
+            return False
+        until = time.monotonic() + ENDING_S
+        while wait([self.popen.sentinel], 0.0) and time.monotonic() < until:
+            if self.popen.poll() is not None:
+                return False
+            time.sleep(0.001)
+        return True
 
 
 class Processes:
