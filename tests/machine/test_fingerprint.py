@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from pytest_rlperf.machine.fingerprint import (
     CPU,
     MACHINE,
+    blas_version,
     comparable,
     machine_key,
     read_fingerprint,
@@ -67,3 +68,10 @@ def test_without_more_facts_it_is_name_cores_and_architecture(
 def test_it_is_a_plain_name_whatever_the_cpu_is_called(cpu: str, more: dict[str, Any]):
     key = machine_key({"cpu": cpu, "cores": 2, "architecture": "x86_64", **more})
     assert re.fullmatch(r"[a-z0-9]+(-[a-z0-9]+)*", key)
+
+
+def test_blas_is_what_numpy_says_of_itself():
+    from numpy import __config__
+
+    blas = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
+    assert blas_version() == f"{blas['name']} {blas['version']}"
