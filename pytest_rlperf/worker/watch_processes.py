@@ -43,7 +43,7 @@ GO_ON_S = 1.0
 """For a process to go on after a pause: it may be inside of compiled code."""
 
 
-class Watch(Protocol):
+class ProcessWatch(Protocol):
     """What a process needs of its watch."""
 
     def forked(self) -> None:
@@ -94,7 +94,7 @@ class Processes:
 
     def __init__(
         self,
-        watch: Watch,
+        watch: ProcessWatch,
         differences: tuple[CodeChanges, str],
         is_measuring: Callable[[FrameType | None], bool],
         folder: str | None = None,
@@ -303,7 +303,7 @@ class Processes:
 class _Last:
     """Is the last to go: what `sys` holds goes after all modules, so that names are bound here."""
 
-    def __init__(self, watch: Watch, part: str, whole: str) -> None:
+    def __init__(self, watch: ProcessWatch, part: str, whole: str) -> None:
         self._met_more, self._part, self._whole = watch.met_more, part, whole
         self._collect, self._replace = gc.collect, os.replace
 
