@@ -18,7 +18,7 @@ from pytest_rlperf.workers.process import end_marked
 from pytest_rlperf.workers.side import SideRun
 
 LANES_MAX = 4
-"""More workers at once want more memory than they save time."""
+"""A bound on the memory that they take together; more than two at once were not tried."""
 
 Share = Sequence[Order]
 """Tests of one file that one worker runs in a row, so that what their module makes is made once."""

@@ -51,6 +51,21 @@ def test_where_nothing_changed_nothing_is_measured_and_the_run_passes(workshop: 
     assert "3 tests run the same code: nothing changed" in ended.text
 
 
+def test_a_module_that_only_the_base_has_is_met_where_head_tries_to_import_it(workshop: Workshop):
+    optional = (
+        "from fakeclock import tick\n\ntry:\n    from lib.fast import NS\n"
+        "except ImportError:\n    NS = 1_500_000\n\n\ndef run():\n    tick(NS)\n"
+    )
+    test = "from lib.optional import run\n\n\ndef test_run(rlperf):\n    rlperf(run)\n"
+    files = {"lib/fast.py": "NS = 1_000_000\n", "lib/optional.py": optional}
+    project = workshop.project("same-code-missing", {**BASE, **files, "tests/test_run.py": test})
+    (project.folder / "lib" / "fast.py").unlink()
+    ended = project.measure()
+    assert ended.test("test_run")["differences"] == ["lib/fast.py"]
+    assert ended.outcomes["test_run"] == "regressed"
+    assert ended.outcomes["test_jump"] == "same_code"
+
+
 def test_a_failing_test_fails_although_nothing_changed(workshop: Workshop):
     failing = {**BASE, "tests/test_no.py": "def test_no(rlperf):\n    assert rlperf(int) == 1\n"}
     ended = workshop.project("same-code-failing", failing).measure()
