@@ -16,7 +16,7 @@ from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.block import LEAST_BLOCKS, Block
 from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, Spending, TestResult
@@ -25,7 +25,13 @@ from pytest_rlperf.stats.verdicts import Ended, verdict_of
 from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, Report, ScoutReport
 from pytest_rlperf.workers.blocks import Blocks, Played
-from pytest_rlperf.workers.planning import block_seconds, choose_plan, lengthened, times_for
+from pytest_rlperf.workers.planning import (
+    block_seconds,
+    choose_plan,
+    lengthened,
+    times_for,
+    with_room,
+)
 from pytest_rlperf.workers.side import State
 from pytest_rlperf.workers.watched_runs import WatchedRuns
 
@@ -416,9 +422,22 @@ class Campaign:
             return
         block = self._partner.block(head.block, partner)
         block = replace(block, core=played.core, steal=played.steal, index=index)
+        if not track.blocks and self._gets_room(track, block):
+            return
         track.blocks.append(block)
         if comparison := self._comparison(track):
             track.block_ratios.append(comparison.block_ratios(block))
+
+    def _gets_room(self, track: Track, block: Block) -> bool:
+        """Give the test another plan where its first block shows that it needs one, and return
+        whether it does: blocks of two plans would be no sample of one change.
+        """
+        spec = track.benchmark.spec
+        assert track.plan is not None
+        assert track.seen is not None
+        roomier = with_room(track.plan, track.scouted_ns, track.seen, spec, block)
+        track.plan = roomier or track.plan
+        return roomier is not None
 
     def _check_work(self, track: Track, done: Mapping[str, float], partner: Report | None) -> bool:
         """Note work that is not the partner's; return whether the test goes on."""

@@ -15,6 +15,7 @@ from pytest_rlperf.model.result import Progress, Spending, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, ScoutReport, WorkerKind
 from pytest_rlperf.workers.blocks import Blocks, Played
+from pytest_rlperf.workers.planning import ROOMY_SLICE_NS
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import side
 
@@ -43,6 +44,7 @@ class Fake:
     ratio: Callable[[random.Random], float] = same
     seconds: float = 0.1  # that a block takes, and the scout too
     call_ns: float = MS
+    crowded: float = 1.0  # how much longer a call takes in short turns, on both sides
     work: Mapping[str, float] = field(default_factory=dict)
     scout: State = State.RAN
     spec: Spec = field(default_factory=Spec)
@@ -101,8 +103,9 @@ class FakeBlocks:
         return [head, SideRun(State.RAN, report=speeds if self._kernels else report)]
 
     def _block(self, test: Fake, plan: Plan) -> list[SideRun]:
-        base_ns = round(plan.calls * test.call_ns)
-        head_ns = round(plan.calls * test.call_ns * test.ratio(self._rng))
+        slice_ns = plan.calls * test.call_ns
+        slice_ns *= test.crowded if slice_ns < ROOMY_SLICE_NS else 1.0
+        base_ns, head_ns = round(slice_ns), round(slice_ns * test.ratio(self._rng))
         kernel_ns = {}
         if self._kernels:
             calls = dict(plan.kernels)["interpreter"] * plan.kernel_rounds

@@ -244,6 +244,14 @@ def test_many_tests_fill_the_time_by_themselves():
     assert pairs(many) == pairs(plain)
 
 
+def test_a_first_block_with_crowded_caches_is_left_out_and_the_others_have_room():
+    over = run({"crowded": Fake(crowded=1.4), "same": Fake()})
+    result, plans = over.results["crowded"], [o.plan for b in over.blocks.ran[1:] for o in b[:1]]
+    assert result.headline.outcome is Outcome.UNCHANGED
+    assert [plan.calls for plan in plans if plan] == [2, 10, 10, 10]
+    assert (len(result.blocks), {block.head.calls for block in result.blocks}) == (3, {10})
+
+
 def test_a_test_that_says_how_many_calls_it_wants_gets_no_more():
     fixed = Fake(spec=Spec(iterations=10))
     assert pairs(run({"fixed": fixed}, startup_s=60.0)) == pairs(run({"fixed": fixed}))

@@ -7,13 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_rlperf.model.block import Block, SideBlock
 from pytest_rlperf.model.plan import SETUP_CALLS_MAX, Mode, Plan, Scouted
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker.kernels import NAMES, PIECE_CALLS
 from pytest_rlperf.workers.planning import (
+    CROWDED,
     LIVE_BLOCK_NS,
     LONGEST,
+    LONGEST_TURN_NS,
     PAIRS,
+    ROOMY_SLICE_NS,
     SETUP_SLICE_NS,
     SLICE_NS,
     block_seconds,
@@ -21,8 +25,9 @@ from pytest_rlperf.workers.planning import (
     lengthened,
     times_for,
     with_kernels,
+    with_room,
 )
-from tests.factories import examples
+from tests.factories import examples, side
 
 US, MS, S = 1e3, 1e6, 1e9
 CORES = 4
@@ -49,6 +54,71 @@ def plan(call_ns: float, spec: Spec | None = None, cores: int = CORES) -> Plan:
 )
 def test_short_calls_take_turns_and_long_ones_run_together(call_ns: float, mode: Mode):
     assert plan(call_ns).mode is mode
+
+
+CROWDED_BY = CROWDED + 0.05
+
+
+def roomier(
+    scouted: Scouted,
+    spec: Spec | None = None,
+    head: float = CROWDED_BY,
+    base: float = CROWDED_BY,
+) -> Plan | None:
+    """The plan after a first block in which calls took so many times as long as in the scouts."""
+    spec = spec or Spec()
+    first = choose_plan(scouted, spec, CORES)
+
+    def measured(slower: float) -> SideBlock:
+        return side([round(first.calls * scouted.call_ns * slower)], calls=first.calls)
+
+    block = Block(measured(head), measured(base))
+    return with_room(first, [scouted.call_ns] * 2, scouted, spec, block)
+
+
+@pytest.mark.parametrize("call_ns", [20 * US, 2.5 * MS, 4 * MS, 12 * MS, 50 * MS])
+def test_sides_that_take_the_caches_from_each_other_get_long_turns(call_ns: float):
+    room = roomier(seen(call_ns))
+    assert room is not None
+    assert (room.mode, room.abreast) == (Mode.SLICED, False)
+    assert room.calls == max(1, round(ROOMY_SLICE_NS / call_ns))
+    assert room.pairs >= 4
+
+
+def test_a_call_that_is_slower_on_one_side_only_meets_no_crowd():
+    assert roomier(seen(4 * MS), head=1.5, base=1.0) is None
+    assert roomier(seen(4 * MS), head=1.0, base=1.5) is None
+
+
+def test_a_scout_that_met_the_other_on_its_way_hides_no_crowd():
+    scouted, quick = seen(4 * MS), 2.5 * MS
+    times = side([round(4 * MS)])
+    first = choose_plan(scouted, Spec(), CORES)
+    assert with_room(first, [4 * MS, quick], scouted, Spec(), Block(times, times)) is not None
+
+
+@pytest.mark.parametrize(
+    ("scouted", "spec"),
+    [
+        (seen(4 * MS, processes=2), Spec()),
+        (replace(seen(4 * MS), rounds=8), Spec()),
+        (replace(seen(4 * MS), hosted=True), Spec()),
+        (replace(seen(4 * MS), exchanges=1), Spec()),
+        (seen(4 * MS), Spec(iterations=8)),
+        (seen(4 * MS), Spec(waits=True)),
+        (seen(2 * LONGEST_TURN_NS), Spec()),
+    ],
+)
+def test_a_test_that_leaves_no_choice_keeps_its_plan(scouted: Scouted, spec: Spec):
+    assert roomier(scouted, spec) is None
+
+
+def test_there_is_no_second_plan_with_more_room_still():
+    scouted, crowded = seen(4 * MS), side([round(100 * MS)])
+    room = roomier(scouted)
+    assert room is not None
+    blocks = Block(crowded, crowded)
+    assert with_room(room, [scouted.call_ns] * 2, scouted, Spec(), blocks) is None
 
 
 @pytest.mark.parametrize(
