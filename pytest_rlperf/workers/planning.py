@@ -89,17 +89,17 @@ def with_room(
 ) -> Plan | None:
     """Return the plan that suits a test better whose sides, as its first block shows, drive each
     other's data out of the caches: turns, long enough to fill them and to run in them. None: they
-    do not, or the test leaves no choice. `scouts_ns` is a call in the scout of each side, which has
-    a core to itself; the quicker one counts, since they share the outer caches.
+    do not, or the test leaves no choice. `scouts_ns` is a call in the scout of each side; the quicker
+    one counts, since these meet in the outer caches, where the other took up to four times as long.
     """
-    call_ns = max(scouted.call_ns, 1.0)
+    call_ns = max(min(scouts_ns, default=1.0), 1.0)
     calls = _between(ROOMY_SLICE_NS / call_ns, (1, _most_calls(scouted)))
     alone = plan.cores == 1 and scouted.exchanges is None and not plan.hosted
     free = alone and not (plan.exact or plan.wall or spec.iterations is not None)
     has_room = plan.mode is Mode.SLICED and plan.calls >= calls
     if block.base is None or not free or has_room or call_ns > LONGEST_TURN_NS:
         return None
-    if min(block.head.call_ns, block.base.call_ns) < CROWDED * min(scouts_ns):
+    if min(block.head.call_ns, block.base.call_ns) < CROWDED * call_ns:
         return None
     pairs = _pairs(calls * (call_ns + scouted.setup_ns), BLOCK_NS, Mode.SLICED)
     return replace(plan, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False)

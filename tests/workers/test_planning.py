@@ -91,10 +91,11 @@ def test_a_call_that_is_slower_on_one_side_only_meets_no_crowd():
 
 
 def test_a_scout_that_met_the_other_on_its_way_hides_no_crowd():
-    scouted, quick = seen(4 * MS), 2.5 * MS
-    times = side([round(4 * MS)])
+    scouted, times = seen(10 * MS), side([round(4 * MS)])
     first = choose_plan(scouted, Spec(), CORES)
-    assert with_room(first, [4 * MS, quick], scouted, Spec(), Block(times, times)) is not None
+    room = with_room(first, [10 * MS, 2.5 * MS], scouted, Spec(), Block(times, times))
+    assert room is not None
+    assert room.calls == 4
 
 
 @pytest.mark.parametrize(
