@@ -29,8 +29,8 @@ from pytest_rlperf.workers.planning import (
     block_seconds,
     choose_plan,
     lengthened,
+    settled,
     times_for,
-    with_room,
 )
 from pytest_rlperf.workers.side import State
 from pytest_rlperf.workers.watched_runs import WatchedRuns
@@ -422,22 +422,20 @@ class Campaign:
             return
         block = self._partner.block(head.block, partner)
         block = replace(block, core=played.core, steal=played.steal, index=index)
-        if not track.blocks and self._gets_room(track, block):
+        if not track.blocks and not self._settles(track, block):
             return
         track.blocks.append(block)
         if comparison := self._comparison(track):
             track.block_ratios.append(comparison.block_ratios(block))
 
-    def _gets_room(self, track: Track, block: Block) -> bool:
-        """Give the test another plan where its first block shows that it needs one, and return
-        whether it does: blocks of two plans would be no sample of one change.
+    def _settles(self, track: Track, block: Block) -> bool:
+        """Settle the plan by the first block, and return whether that block suits it: those of two
+        plans would be no sample of one change.
         """
-        spec = track.benchmark.spec
         assert track.plan is not None
         assert track.seen is not None
-        roomier = with_room(track.plan, track.scouted_ns, track.seen, spec, block)
-        track.plan = roomier or track.plan
-        return roomier is not None
+        first, track.plan = track.plan, settled(track.plan, track.seen, block)
+        return (first.mode, first.calls) == (track.plan.mode, track.plan.calls)
 
     def _check_work(self, track: Track, done: Mapping[str, float], partner: Report | None) -> bool:
         """Note work that is not the partner's; return whether the test goes on."""

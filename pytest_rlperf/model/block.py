@@ -53,6 +53,7 @@ class SideBlock:
     starts_ns: Mapping[str, float] = field(default_factory=dict)  # of its fresh process, by metric
     phases: Mapping[str, float] = field(default_factory=dict)  # share of the time, by name
     device: DeviceFacts | None = None  # None: it computes in the thread that is timed
+    alone_ns: float | None = None  # a call with the core to itself; None: nobody looked
 
     def __post_init__(self) -> None:
         if not self.own_ns or min(self.own_ns) <= 0:

@@ -63,6 +63,7 @@ class Plan:
     calls: int  # calls a slice
     pairs: int  # slices a side
     warmup: int  # untimed calls before the slices
+    alone: int = 0  # calls before the slices for which each side has the core to itself
     cores: int = 1
     abreast: bool = False  # concurrent sides do not meet between slices
     wall: bool = False  # judge wall time as it is, waiting for a core included
@@ -76,7 +77,7 @@ class Plan:
     lines_of: str = ""  # the function whose lines are timed, `file:name` or a name alone
 
     def __post_init__(self) -> None:
-        if min(self.calls, self.pairs, self.cores) < 1 or self.warmup < 0:
+        if min(self.calls, self.pairs, self.cores) < 1 or min(self.warmup, self.alone) < 0:
             raise ValueError(f"a plan needs at least one call, pair and core: {self}")
         if self.abreast and self.mode is not Mode.CONCURRENT:
             raise ValueError(f"sides that take turns meet at each: {self}")

@@ -201,7 +201,7 @@ class Player:
             calls.once()  # the partner cannot run this test, but its body goes on
             return
         watched = profiling or clock
-        slices, switches = self._slices(order, plan, calls, watched, rng)
+        slices, switches, alone_ns = self._slices(order, plan, calls, watched, rng)
         del alive
         block = SideBlock(
             own_ns=tuple(own_ns(s, plan, overhead_ns) for s in slices),
@@ -212,6 +212,7 @@ class Player:
             preempted=switches,
             starts_ns=starts_ns,
             phases=phases.shares,
+            alone_ns=alone_ns,
         )
         profile = None if profiling is None else profiling.profile()
         self._channel.send(calls.add_facts(Measurement(block, steps, profile=profile), plan))
@@ -230,6 +231,19 @@ class Player:
             elapsed = calls.timed(1, self._clock)
             starts_ns[FIRST_CALL] = float(own_ns(elapsed, plan, 0.0))
         return starts_ns
+
+    def _alone(self, plan: Plan, calls: Measured) -> float | None:
+        """Return the time of a call while the partner waits, when its own data fill the caches."""
+        if not plan.alone or self._baton.alone:
+            return None
+        taken: list[int] = []
+
+        def fill_and_run() -> None:
+            calls.warm(plan.alone)
+            taken.append(own_ns(calls.timed(plan.alone, self._clock), plan, 0.0))
+
+        take_turns(self._side, (0, 1), self._baton, fill_and_run)
+        return taken[0] / plan.alone
 
     def _with_phases(self, clock: Clock) -> PhaseClock:
         return PhaseClock(clock, self._reader())
@@ -252,9 +266,9 @@ class Player:
 
     def _slices(
         self, order: Order, plan: Plan, calls: Measured, clock: Clock, rng: random.Random
-    ) -> tuple[list[Elapsed], int]:
-        """Play the slices in step with the partner; return their times, and how often this process
-        lost the core meanwhile.
+    ) -> tuple[list[Elapsed], int, float | None]:
+        """Play the slices in step with the partner; return their times, how often this process lost
+        the core meanwhile, and what a call takes alone if that is asked.
         """
         slices: list[Elapsed] = []
         alive = None
@@ -272,7 +286,9 @@ class Player:
         gc.collect()
         before = involuntary_switches()
         gone: PartnerGone | None = None
+        alone_ns: float | None = None
         try:
+            alone_ns = self._alone(plan, calls)
             if self._baton.alone:
                 for _ in range(plan.pairs):
                     run_slice()
@@ -294,7 +310,7 @@ class Player:
                 run_slice()
             self.abandoned = True
             raise gone
-        return slices, involuntary_switches() - before
+        return slices, involuntary_switches() - before, alone_ns
 
     def _loop_overhead(self, plan: Plan) -> float:
         if plan.calls < OVERHEAD_MATTERS_CALLS:

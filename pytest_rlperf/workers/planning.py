@@ -3,7 +3,7 @@ each reference kernel plays in a slice.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 
 from pytest_rlperf.model.block import Block
@@ -32,10 +32,8 @@ PERIOD_NS = 400_000_000
 LONGEST = 8
 """A block with time to spare has at most this many times its usual pairs."""
 CROWDED = 1.25
-"""A call that takes so many times as long in a block as in a scout, on both sides, lives in caches
-that it finds full of the other side's data. In 24 first blocks of nine tests of the proof, and in
-81 of this project's, it was up to 1.19 times; of a gather from 8 MB 1.30 to 2.13 times in 16 of 16.
-"""
+"""A call that takes so many times as long in the slices as with the core to itself, on both sides,
+lives in caches that it finds full of the other side's data."""
 ROOMY_SLICE_NS = 10_000_000
 """A slice in which such a call fills its caches once and then runs in them for a while. Where 10 %
 more work was done, that gather read +6 % in turns of 3 ms and anything from -14 to +16 % (a spread
@@ -69,7 +67,7 @@ def choose_plan(scouted: Scouted, spec: Spec, cores: int) -> Plan:
     elif spec.iterations is not None:
         calls = min(calls, spec.iterations)
         pairs = -(-spec.iterations // calls)
-    return Plan(
+    plan = Plan(
         mode=mode,
         calls=calls,
         pairs=pairs,
@@ -82,27 +80,40 @@ def choose_plan(scouted: Scouted, spec: Spec, cores: int) -> Plan:
         imports=spec.imports,
         first_call=spec.first_call,
     )
+    return replace(plan, alone=_alone(plan, scouted, spec))
 
 
-def with_room(
-    plan: Plan, scouts_ns: Sequence[float], scouted: Scouted, spec: Spec, block: Block
-) -> Plan | None:
-    """Return the plan that suits a test better whose sides, as its first block shows, drive each
-    other's data out of the caches: turns, long enough to fill them and to run in them. None: they
-    do not, or the test leaves no choice. `scouts_ns` is a call in the scout of each side; the quicker
-    one counts, since these meet in the outer caches, where the other took up to four times as long.
+def _alone(plan: Plan, scouted: Scouted, spec: Spec) -> int:
+    """Return the calls by which a side shows how long one takes when it has the core, and its
+    caches, to itself: none where the answer would change nothing.
     """
-    call_ns = max(min(scouts_ns, default=1.0), 1.0)
-    calls = _between(ROOMY_SLICE_NS / call_ns, (1, _most_calls(scouted)))
-    alone = plan.cores == 1 and scouted.exchanges is None and not plan.hosted
-    free = alone and not (plan.exact or plan.wall or spec.iterations is not None)
+    single = plan.cores == 1 and scouted.exchanges is None and not plan.hosted
+    free = single and not (plan.exact or plan.wall or spec.iterations is not None)
+    if not free or plan.mode is Mode.LIVE or scouted.call_ns > LONGEST_TURN_NS:
+        return 0
+    return _roomy_calls(scouted.call_ns, scouted)
+
+
+def _roomy_calls(call_ns: float, scouted: Scouted) -> int:
+    return _between(ROOMY_SLICE_NS / max(call_ns, 1.0), (1, _most_calls(scouted)))
+
+
+def settled(plan: Plan, scouted: Scouted, block: Block) -> Plan:
+    """Return the plan of the blocks after the first one. Where that shows sides which drive each
+    other's data out of the caches, they take turns, long enough to fill them and to run in them.
+    """
+    later = replace(plan, alone=0)
+    head, base = block.head, block.base
+    if base is None or head.alone_ns is None or base.alone_ns is None:
+        return later
+    calls = _roomy_calls(min(head.alone_ns, base.alone_ns), scouted)
     has_room = plan.mode is Mode.SLICED and plan.calls >= calls
-    if block.base is None or not free or has_room or call_ns > LONGEST_TURN_NS:
-        return None
-    if min(block.head.call_ns, block.base.call_ns) < CROWDED * call_ns:
-        return None
-    pairs = _pairs(calls * (call_ns + scouted.setup_ns), BLOCK_NS, Mode.SLICED)
-    return replace(plan, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False)
+    crowd = min(head.call_ns / head.alone_ns, base.call_ns / base.alone_ns)
+    if has_room or crowd < CROWDED:
+        return later
+    slice_ns = calls * (max(head.alone_ns, base.alone_ns) + scouted.setup_ns)
+    pairs = _pairs(slice_ns, BLOCK_NS, Mode.SLICED)
+    return replace(later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False)
 
 
 def lengthened(plan: Plan, spec: Spec, times: int) -> Plan:
@@ -221,4 +232,5 @@ def with_kernels(plan: Plan, scouted: Scouted, unit_ns: Mapping[str, float]) -> 
         kernels=tuple(calls.items()),
         kernel_rounds=max(1, round(slice_ns / round_ns)),
         abreast=False,
+        alone=0,
     )

@@ -110,8 +110,9 @@ class FakeBlocks:
         if self._kernels:
             calls = dict(plan.kernels)["interpreter"] * plan.kernel_rounds
             kernel_ns = {"interpreter": (base_ns / calls,)}
-        head = Measurement(side([head_ns], calls=plan.calls, work=test.work), steps=7)
-        partner = Measurement(side([base_ns], calls=plan.calls), kernel_ns=kernel_ns)
+        played = {"calls": plan.calls, "alone_ns": test.call_ns if plan.alone else None}
+        head = Measurement(side([head_ns], work=test.work, **played), steps=7)
+        partner = Measurement(side([base_ns], **played), kernel_ns=kernel_ns)
         return [SideRun(State.RAN, report=head), SideRun(State.RAN, report=partner)]
 
     def blocks_of(self, nodeid: str) -> int:

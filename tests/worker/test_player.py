@@ -4,7 +4,7 @@ import gc
 import itertools
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.fixtures import Rlperf
+from pytest_rlperf.model.block import SideBlock
 from pytest_rlperf.model.memory import Pass, Probe
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Profiling
@@ -230,10 +231,12 @@ def fail_at(number: int | None) -> Callable[[], None]:
 
 
 def play_both(
-    plan: Plan, play: Callable[[int, Player], object]
-) -> tuple[list[Player], list[int], list[Any]]:
-    """Both sides in threads, over a real socket; returns the players, how many slices each told
-    of, and what `play` returned or raised for it.
+    plan: Plan,
+    play: Callable[[int, Player], object],
+    clocks: Sequence[FakeClock | None] = (None, None),
+) -> tuple[list[Player], list[SideBlock | None], list[Any]]:
+    """Both sides in threads, over a real socket; returns the players, what each measured, and what
+    `play` returned or raised for it.
     """
     barrier = threading.Barrier(2)
     channels = [BothReady(barrier), BothReady(barrier)]
@@ -248,16 +251,16 @@ def play_both(
     ours, theirs = socket.socketpair()
     with ours, theirs:
         players = [
-            player(channels[HEAD], plan=plan, side=HEAD, baton=Baton(ours)),
-            player(channels[BASE], plan=plan, side=BASE, baton=Baton(theirs)),
+            player(channels[HEAD], clocks[HEAD], plan, HEAD, Baton(ours)),
+            player(channels[BASE], clocks[BASE], plan, BASE, Baton(theirs)),
         ]
         threads = [threading.Thread(target=run, args=(s,), daemon=True) for s in (HEAD, BASE)]
         for thread in threads:
             thread.start()
         for thread in threads:
             thread.join(30.0)
-    measured = [c.measured if Measurement in c.kinds else None for c in channels]
-    return players, [len(each.block.own_ns) if each else 0 for each in measured], met
+    measured = [c.measured.block if Measurement in c.kinds else None for c in channels]
+    return players, measured, met
 
 
 def play_failing(
@@ -273,9 +276,36 @@ def play_failing(
 @pytest.mark.parametrize("mode", Mode)
 def test_two_sides_play_to_the_end_in_every_mode(mode: Mode):
     plan = Plan(mode, calls=1, pairs=5, warmup=1)
-    players, slices, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
-    assert slices == [5, 5]
+    players, blocks, _ = play_both(plan, lambda _, made: made.play(Calls(int), None, None))
+    assert [block and len(block.own_ns) for block in blocks] == [5, 5]
     assert not any(made.abandoned for made in players)
+
+
+@pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
+def test_each_side_runs_alone_before_the_slices_and_tells_what_a_call_took(mode: Mode):
+    running: list[int] = []  # sides, as they make their calls
+    clocks = FakeClock(), FakeClock()
+
+    def play(side: int, made: Player) -> object:
+        def call() -> None:
+            clocks[side].compute((side + 1) * MS)
+            running.append(side)
+
+        return made.play(Calls(call), None, None)
+
+    plan = Plan(mode, calls=1, pairs=2, warmup=0, alone=3)
+    _, blocks, _ = play_both(plan, play, clocks)
+    assert [block and block.alone_ns for block in blocks] == [1 * MS, 2 * MS]
+    # Three calls fill the caches, three are timed, and nobody else computes meanwhile.
+    assert running[:12] == 6 * [HEAD] + 6 * [BASE]
+
+
+def test_a_side_that_raises_alone_is_to_blame_too():
+    plan = Plan(Mode.SLICED, calls=1, pairs=2, warmup=0, alone=3)
+    works = [Calls(fail_at(2)), Calls(int)]
+    players, _, met = play_both(plan, lambda side, made: made.play(works[side], None, None))
+    assert [type(error) for error in met] == [ValueError, PartnerGone]
+    assert [made.abandoned for made in players] == [False, True]
 
 
 @pytest.mark.parametrize("mode", [Mode.SLICED, Mode.CONCURRENT])
@@ -380,6 +410,7 @@ def plans(draw: st.DrawFn) -> Plan:
         calls=draw(st.integers(1, 4)),
         pairs=draw(st.integers(1, 4)),
         warmup=warmup,
+        alone=draw(st.integers(0, 3)),
         abreast=mode is Mode.CONCURRENT and draw(st.booleans()),
         first_call=warmup > 0 and draw(st.booleans()),
         profile=draw(st.sampled_from(Profiling)),
@@ -399,8 +430,8 @@ def test_alone_it_is_that_of_the_last_call(plan: Plan, play: Play, answer: Messa
 def test_beside_a_partner_it_is_that_of_the_last_call_on_both_sides(plan: Plan, play: Play):
     plan = replace(plan, profile=Profiling.NOTHING)  # of the two threads only one could be watched
     works = [Counted(), Counted()]
-    _, slices, results = play_both(plan, lambda side, made: play(made, works[side]))
-    assert slices == [plan.pairs] * 2
+    _, blocks, results = play_both(plan, lambda side, made: play(made, works[side]))
+    assert [block and len(block.own_ns) for block in blocks] == [plan.pairs] * 2
     assert results == [work.calls for work in works]
 
 

@@ -23,9 +23,9 @@ from pytest_rlperf.workers.planning import (
     block_seconds,
     choose_plan,
     lengthened,
+    settled,
     times_for,
     with_kernels,
-    with_room,
 )
 from tests.factories import examples, side
 
@@ -59,43 +59,36 @@ def test_short_calls_take_turns_and_long_ones_run_together(call_ns: float, mode:
 CROWDED_BY = CROWDED + 0.05
 
 
-def roomier(
-    scouted: Scouted,
-    spec: Spec | None = None,
-    head: float = CROWDED_BY,
-    base: float = CROWDED_BY,
-) -> Plan | None:
-    """The plan after a first block in which calls took so many times as long as in the scouts."""
-    spec = spec or Spec()
-    first = choose_plan(scouted, spec, CORES)
+def after_first_block(
+    first: Plan, scouted: Scouted, head: float = CROWDED_BY, base: float = CROWDED_BY
+) -> Plan:
+    """The plan after a block in which calls took so many times as long as alone, by side."""
 
     def measured(slower: float) -> SideBlock:
-        return side([round(first.calls * scouted.call_ns * slower)], calls=first.calls)
+        slice_ns = round(first.calls * scouted.call_ns * slower)
+        return side([slice_ns], calls=first.calls, alone_ns=scouted.call_ns)
 
-    block = Block(measured(head), measured(base))
-    return with_room(first, [scouted.call_ns] * 2, scouted, spec, block)
+    return settled(first, scouted, Block(measured(head), measured(base)))
 
 
 @pytest.mark.parametrize("call_ns", [20 * US, 2.5 * MS, 4 * MS, 12 * MS, 50 * MS])
 def test_sides_that_take_the_caches_from_each_other_get_long_turns(call_ns: float):
-    room = roomier(seen(call_ns))
-    assert room is not None
-    assert (room.mode, room.abreast) == (Mode.SLICED, False)
+    room = after_first_block(plan(call_ns), seen(call_ns))
+    assert (room.mode, room.abreast, room.alone) == (Mode.SLICED, False, 0)
     assert room.calls == max(1, round(ROOMY_SLICE_NS / call_ns))
     assert room.pairs >= 4
 
 
-def test_a_call_that_is_slower_on_one_side_only_meets_no_crowd():
-    assert roomier(seen(4 * MS), head=1.5, base=1.0) is None
-    assert roomier(seen(4 * MS), head=1.0, base=1.5) is None
+@pytest.mark.parametrize(("head", "base"), [(1.0, 1.0), (1.5, 1.0), (1.0, 1.5), (1.2, 1.2)])
+def test_a_plan_stays_unless_both_sides_are_slower_beside_each_other(head: float, base: float):
+    first = plan(4 * MS)
+    assert after_first_block(first, seen(4 * MS), head, base) == replace(first, alone=0)
 
 
-def test_a_scout_that_met_the_other_on_its_way_hides_no_crowd():
-    scouted, times = seen(10 * MS), side([round(4 * MS)])
-    first = choose_plan(scouted, Spec(), CORES)
-    room = with_room(first, [10 * MS, 2.5 * MS], scouted, Spec(), Block(times, times))
-    assert room is not None
-    assert room.calls == 4
+def test_turns_are_as_long_as_a_call_takes_alone_whatever_a_disturbed_scout_saw():
+    crowded = side([round(4 * MS)], alone_ns=2.5 * MS)
+    room = settled(plan(10 * MS), seen(10 * MS), Block(crowded, crowded))
+    assert (room.mode, room.calls) == (Mode.SLICED, 4)
 
 
 @pytest.mark.parametrize(
@@ -110,16 +103,16 @@ def test_a_scout_that_met_the_other_on_its_way_hides_no_crowd():
         (seen(2 * LONGEST_TURN_NS), Spec()),
     ],
 )
-def test_a_test_that_leaves_no_choice_keeps_its_plan(scouted: Scouted, spec: Spec):
-    assert roomier(scouted, spec) is None
+def test_a_test_that_leaves_no_choice_is_not_looked_at_alone(scouted: Scouted, spec: Spec):
+    first = choose_plan(scouted, spec, CORES)
+    assert first.alone == 0
+    block = Block(side([round(100 * MS)]), side([round(100 * MS)]))
+    assert settled(first, scouted, block) == first
 
 
-def test_there_is_no_second_plan_with_more_room_still():
-    scouted, crowded = seen(4 * MS), side([round(100 * MS)])
-    room = roomier(scouted)
-    assert room is not None
-    blocks = Block(crowded, crowded)
-    assert with_room(room, [scouted.call_ns] * 2, scouted, Spec(), blocks) is None
+def test_a_test_is_looked_at_alone_for_as_long_as_a_long_turn():
+    assert plan(2.5 * MS).alone == 4
+    assert with_kernels(plan(2.5 * MS), seen(2.5 * MS), dict.fromkeys(NAMES, MS)).alone == 0
 
 
 @pytest.mark.parametrize(
