@@ -83,6 +83,12 @@ class WorkerKind:
     nprocs: int
     threads: int
     alone: str = ""  # a test that wants a process for itself
+    cores: int = 1  # that a job without ranks computes on
+
+    @property
+    def one_core(self) -> bool:
+        """Return whether other workers may compute on other cores meanwhile."""
+        return self.nprocs == 0 and max(self.threads, self.cores) == 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +111,8 @@ class Order:
     def kind(self) -> WorkerKind:
         # After another test the first call would not be the first: it might be compiled already.
         alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
-        return WorkerKind(self.nprocs, self.threads, alone)
+        cores = self.plan.cores if self.plan is not None and not self.nprocs else 1
+        return WorkerKind(self.nprocs, self.threads, alone, cores)
 
 
 @dataclass(frozen=True, slots=True)

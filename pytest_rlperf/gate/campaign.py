@@ -16,7 +16,7 @@ from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.block import LEAST_BLOCKS, Block
+from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, Spending, TestResult
@@ -113,9 +113,10 @@ class Campaign:
             if self._budget.left_s() < left_s:
                 orders = self._next_orders()
             while self._budget.left_s() > 0 and orders:
-                self._run_block(index, orders)
+                shares = self._shares(orders, index)
+                self._run_blocks(index, shares)
                 self._report_closed()
-                orders, index = self._next_orders(), index + 1
+                orders, index = self._next_orders(), index + len(shares)
             self._interrupted = False
         finally:
             self._blocks.close()
@@ -131,7 +132,7 @@ class Campaign:
         orders = [self._scout_order(track) for track in self.tracks.values() if track.open]
         for played in self._watched.run(orders, self._budget.startup_deadline_s()):
             track = self.tracks[played.nodeid]
-            track.cost += Spending(scouting=played.seconds)
+            track.cost += Spending(scouting=played.share_s)
             ran = all(run.state is State.RAN and run.report is not None for run in played.runs)
             if ran and track.runs_same_code(self._same_code, played.runs):
                 _note_scouts(track, played)
@@ -215,7 +216,7 @@ class Campaign:
         orders = [self._scout_order(t) for unit in unknown for t in unit if t.plan is None]
         last = {unit[-1].benchmark.nodeid for unit in unknown}
         startup_s = self._budget.startup_deadline_s()
-        for played in self._blocks.run(0, orders, self._open_orders(), startup_s):
+        for played in self._blocks.run(0, [orders], self._open_orders(), startup_s):
             self._take_scout(self.tracks[played.nodeid], played)
             self._show_progress()
             if played.nodeid in last and self._is_full(look):
@@ -246,7 +247,7 @@ class Campaign:
         )
         tracks = self._fair([track for unit in chosen for track in unit], look)
         playing = {track.benchmark.nodeid for track in tracks}
-        return self._lengthened([o for o in self._open_orders() if o.nodeid in playing])
+        return [order for order in self._open_orders() if order.nodeid in playing]
 
     def _fair(self, tracks: Sequence[Track], look: int | None) -> Sequence[Track]:
         """Return the tests without those that have had more than their share of time: one slow test
@@ -331,11 +332,31 @@ class Campaign:
 
     # -- blocks ---------------------------------------------------------------------------
 
-    def _run_block(self, index: int, orders: list[Order]) -> None:
+    def _shares(self, orders: Sequence[Order], index: int) -> list[list[Order]]:
+        """Return the orders of each of the blocks that are played at once. A test has a part in as
+        many of them as it needs until there is something to decide; one that computes on several
+        cores in the first only.
+        """
+        lanes = self._blocks.lanes
+        shares: list[list[Order]] = [[] for _ in range(lanes)]
+        loads_s = [0.0] * lanes
+        for order in orders:
+            track, chosen = self.tracks[order.nodeid], [0]
+            if order.kind.one_core and lanes > 1:
+                wanted = max(1, self._next_look(track) - len(track.blocks))
+                by_load = sorted(range(lanes), key=lambda k: (loads_s[k], (k + index) % lanes))
+                chosen = by_load[:wanted]
+            for k in chosen:
+                shares[k].append(order)
+                loads_s[k] += self._block_s(track)
+        return [self._lengthened(share) for share in shares]
+
+    def _run_blocks(self, index: int, shares: Sequence[Sequence[Order]]) -> None:
         startup_s = self._budget.startup_deadline_s()
-        plans = {order.nodeid: order.plan for order in orders}
-        for played in self._blocks.run(index, orders, self._open_orders(), startup_s):
-            self._take_block(self.tracks[played.nodeid], played, index, plans[played.nodeid])
+        plans = [{order.nodeid: order.plan for order in share} for share in shares]
+        for played in self._blocks.run(index, shares, self._open_orders(), startup_s):
+            plan = plans[played.index - index][played.nodeid]
+            self._take_block(self.tracks[played.nodeid], played, plan)
             if self._budget.left_s() <= 0:
                 break
         for track in self.tracks.values():
@@ -346,7 +367,7 @@ class Campaign:
         if planned_s := sum(track.planned_s for track in tracks):
             # Compiling may be over with the scouts; but others may be slower than these.
             self._pace = SLACK * sum(track.spent_s for track in tracks) / planned_s
-        self._show_progress(index)
+        self._show_progress(index + len(shares) - 1)
 
     def _open_orders(self) -> list[Order]:
         """Return an order for each test that the next workers may be told to run."""
@@ -368,15 +389,16 @@ class Campaign:
         return b.order(deadline_s, plan)
 
     def _lengthened(self, orders: Sequence[Order]) -> list[Order]:
-        """Return the orders with more pairs where those cost no time: a few short tests are done
-        before the next block's workers are up, and more pairs make the block more precise.
+        """Return the orders of longer blocks where their workers take longer to come up than the
+        tests in them: that pays for more than one look at each.
         """
         tracks = [self.tracks[order.nodeid] for order in orders]
-        planned_s = sum(block_seconds(t.plan, t.seen) for t in tracks if t.plan and t.seen)
-        times = times_for(self._blocks.startup_s, planned_s)
-        return [
-            self._order(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
-        ]
+        times = times_for(self._blocks.startup_s, sum(map(self._block_s, tracks)))
+        plans = (
+            lengthened(t.plan, t.benchmark.spec, times, order.kind.one_core) if t.plan else None
+            for t, order in zip(tracks, orders, strict=True)
+        )
+        return [self._order(t, plan) for t, plan in zip(tracks, plans, strict=True) if plan]
 
     # -- taking what a block gave -----------------------------------------------------------
 
@@ -404,10 +426,13 @@ class Campaign:
         plan = choose_plan(seen, track.benchmark.spec, self._cores)
         track.plan = self._partner.plan(plan, seen, report)
 
-    def _take_block(self, track: Track, played: Played, index: int, plan: Plan | None) -> None:
-        track.spent_s += played.seconds
+    def _take_block(self, track: Track, played: Played, plan: Plan | None) -> None:
         track.cost += played.cost
-        track.planned_s += track.usual_s(plan) if plan else 0.0
+        # A block that was played at the same time may have ended the test, or its plan.
+        if not track.open or track.plan is None or plan is None:
+            return
+        track.spent_s += played.seconds
+        track.planned_s += track.usual_s(plan)
         if not track.both_ran(played.runs):
             return
         head, partner = played.runs[0].report, _partner_report(played)
@@ -421,21 +446,15 @@ class Campaign:
         if not self._check_work(track, head.block.work, partner):
             return
         block = self._partner.block(head.block, partner)
-        block = replace(block, core=played.core, steal=played.steal, index=index)
-        if not track.blocks and not self._settles(track, block):
-            return
+        block = replace(block, core=played.core, steal=played.steal, index=played.index)
+        if not track.blocks and track.plan.alone:
+            assert track.seen is not None
+            track.plan = settled(track.plan, track.seen, block)
+        if (plan.mode, plan.calls) != (track.plan.mode, track.plan.calls):
+            return  # those of two plans would be no sample of one change
         track.blocks.append(block)
         if comparison := self._comparison(track):
             track.block_ratios.append(comparison.block_ratios(block))
-
-    def _settles(self, track: Track, block: Block) -> bool:
-        """Settle the plan by the first block, and return whether that block suits it: those of two
-        plans would be no sample of one change.
-        """
-        assert track.plan is not None
-        assert track.seen is not None
-        first, track.plan = track.plan, settled(track.plan, track.seen, block)
-        return (first.mode, first.calls) == (track.plan.mode, track.plan.calls)
 
     def _check_work(self, track: Track, done: Mapping[str, float], partner: Report | None) -> bool:
         """Note work that is not the partner's; return whether the test goes on."""

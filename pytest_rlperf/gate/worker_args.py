@@ -18,6 +18,7 @@ import pytest
 
 from pytest_rlperf.gate.partners import Kernels, Partner
 from pytest_rlperf.gate.selection import nprocs_of
+from pytest_rlperf.machine.host import one_of_each_first, physical_cores
 from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
 from pytest_rlperf.options import Settings, read_mpi_wishes
@@ -28,6 +29,7 @@ from pytest_rlperf.trees.git import Revision
 from pytest_rlperf.trees.imports import KEEP, import_roots
 from pytest_rlperf.trees.overlay import overlay_files
 from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.lanes import LANES_MAX
 from pytest_rlperf.workers.pair import Side, Stage
 
 OWN_WARNING = (
@@ -143,6 +145,7 @@ def staged(
         seed_bytecode(cache, list(sys.modules.values()), besides=home)
         same_code = _same_code(config.rootpath, settings, revisions, trees)
         sides = _sides(config, head, base, isinstance(partner, Kernels))
+        physical = physical_cores(cores)
         stage = Stage(
             # Where both are the same, one run of each test tells whether it fails.
             sides=sides[:1] if same_code is not None and same_code.changes.none else sides,
@@ -154,12 +157,14 @@ def staged(
             options=plain_options(config),
             caches=cache,
             folder=Path(folder),
-            cores=cores,
+            cores=one_of_each_first(physical),
             seed=random.SystemRandom().randrange(2**32),
             token=secrets.token_hex(8),
             launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
             disturbed=isinstance(partner, Kernels) and partner.saving,
             same_code=same_code,
+            # Kernels would feel a neighbour that the stored ratio has not met.
+            lanes=1 if base is None else max(1, min(LANES_MAX, len(physical))),
         )
         yield stage, () if base is None else base.notices
 

@@ -3,6 +3,7 @@ processes are pinned to, and the addresses that programs are loaded at.
 """
 
 import functools
+import itertools
 import os
 import platform
 import sys
@@ -14,6 +15,7 @@ from pathlib import Path
 
 PROC_STAT = Path("/proc/stat")
 PROC_TASKS = Path("/proc/self/task")
+SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
 STEAL_HURTS = 0.02
 """The share of stolen time from which on it is told."""
 
@@ -88,6 +90,27 @@ def available_cores() -> tuple[int, ...]:
     if not hasattr(os, "sched_getaffinity"):
         return ()
     return tuple(sorted(os.sched_getaffinity(0)))
+
+
+def physical_cores(cores: Sequence[int]) -> list[tuple[int, ...]]:
+    """Return the threads of each physical core among `cores`: those of one core take each other's
+    time. Where the platform does not say, each is a core of its own.
+    """
+    siblings: dict[str, list[int]] = {}
+    for core in cores:
+        name = f"cpu {core}"
+        with suppress(OSError):
+            name = Path(SIBLINGS.format(core)).read_text()
+        siblings.setdefault(name, []).append(core)
+    return [tuple(threads) for threads in siblings.values()]
+
+
+def one_of_each_first(cores: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
+    """Return all threads of physical cores, so that as many in a row as there are cores have one
+    each.
+    """
+    ranks = itertools.zip_longest(*cores)
+    return tuple(thread for rank in ranks for thread in rank if thread is not None)
 
 
 def pin(cores: Sequence[int]) -> None:

@@ -16,6 +16,7 @@ import psutil
 
 from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import Order
+from pytest_rlperf.workers.lanes import waited_for
 from pytest_rlperf.workers.pair import Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
 from pytest_rlperf.workers.side import SideRun, State
@@ -115,11 +116,11 @@ class MemoryRuns:
             watched=scout,
         )
         try:
-            pair.wait_collected(startup_s)
+            waited_for(pair.collecting(startup_s))
             with ExitStack() as stack:
                 pids = pair.pids if scout else []
                 curves = [stack.enter_context(MemoryCurve(pid)) for pid in pids]
-                runs = tuple(pair.run(order))
+                runs = tuple(waited_for(pair.running(order)))
             pair.stop()
         finally:
             pair.end(GOODBYE_S)

@@ -206,6 +206,9 @@ class Spending:
     def __add__(self, other: Self) -> Self:
         return type(self)(*map(sum, zip(astuple(self), astuple(other), strict=True)))
 
+    def __mul__(self, share: float) -> Self:
+        return type(self)(*(share * part for part in astuple(self)))
+
     def within(self, seconds: float) -> Self:
         """Return the same parts with the rest of `seconds`."""
         parts = sum(astuple(self)) - self.rest

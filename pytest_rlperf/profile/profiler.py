@@ -205,12 +205,13 @@ class Profiler:
         blocks = Blocks(self.stage)
         until = time.monotonic() + LONGEST_S
         try:
-            for index in range(1, pairs + 1):
+            for index in range(1, pairs + 1, blocks.lanes):
+                shares = [orders] * min(blocks.lanes, pairs + 1 - index)
                 tests = render_tests(len(orders))
                 self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
-                for played in blocks.run(index, orders, orders, STARTUP_S):
+                for played in blocks.run(index, shares, orders, STARTUP_S):
                     runs[played.nodeid].take(played)
-                    asked[played.nodeid][0].cost += Spending(profiles=played.seconds)
+                    asked[played.nodeid][0].cost += Spending(profiles=played.share_s)
                 if time.monotonic() > until:
                     break
         finally:

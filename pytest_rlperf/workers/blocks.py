@@ -1,6 +1,10 @@
-"""Runs blocks: fresh workers, every test that is still undecided in lock-step."""
+"""Runs blocks: fresh workers, every test that is still undecided in lock-step.
 
-import itertools
+Against a revision there is a block on every core at once. Neither side alone has the neighbour, so
+the ratio of both does not show it: ten tests of 5 ms spread by 0.3 to 1.9 % from block to block
+where the other core played blocks too, and by 0.5 to 2.0 % where it only started workers.
+"""
+
 import os
 import random
 import sys
@@ -13,6 +17,7 @@ from pytest_rlperf.model.plan import Mode
 from pytest_rlperf.model.result import Spending
 from pytest_rlperf.wire import Order, WorkerKind
 from pytest_rlperf.worker import disturbance
+from pytest_rlperf.workers.lanes import Lane, Waiting, in_turns
 from pytest_rlperf.workers.pair import SEED_MAX, Pair, Stage, start_pair
 from pytest_rlperf.workers.process import Process, end_marked
 from pytest_rlperf.workers.side import SideRun, State
@@ -30,13 +35,20 @@ class Played:
     core: int | None
     steal: float
     seconds: float  # fixtures, warm-up and slices of both sides
+    index: int = 0  # of the block
+    at_once: int = 1  # blocks that were played at the same time
+
+    @property
+    def share_s(self) -> float:
+        """Return the part of the seconds that the run took longer by it."""
+        return self.seconds / self.at_once
 
     @property
     def cost(self) -> Spending:
-        """Return what the seconds went to on head's side. After its end it waited for the partner,
+        """Return what that part went to on head's side. After its end it waited for the partner,
         who may have had to compile; of a side that was lost nothing is known.
         """
-        cost = self.runs[0].cost.within(self.seconds)
+        cost = self.runs[0].cost.within(self.seconds) * (1 / self.at_once)
         if self.runs[0].cost == Spending() or len(self.runs) == 1:
             return cost
         return replace(cost, waiting=cost.waiting + cost.rest, rest=0.0)
@@ -62,77 +74,111 @@ class Blocks:
         """
         return self._startup_s
 
+    @property
+    def lanes(self) -> int:
+        """Return how many blocks are played at once."""
+        return self._stage.lanes
+
     def block_s(self, kind: WorkerKind, tests_s: float) -> float:
-        """Return what a block takes in which tests of one kind take `tests_s`: its workers come up
-        while the block before is played, unless they need all cores.
+        """Return what a block takes in which tests of one kind take `tests_s`. Its workers come up
+        while the block before is played, unless all cores are busy with that.
         """
         startup_s = self._startups_s.get((kind.nprocs, kind.threads), 0.0)
+        if kind.one_core and self.lanes > 1:
+            return startup_s + tests_s / self.lanes
         return max(startup_s, tests_s) if self._starts_ahead(kind) else startup_s + tests_s
 
     def _starts_ahead(self, kind: WorkerKind) -> bool:
         return len(self._stage.cores) > max(1, kind.nprocs)
 
     def run(
-        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
+        self,
+        index: int,
+        shares: Sequence[Sequence[Order]],
+        candidates: Sequence[Order],
+        startup_s: float,
     ) -> Iterator[Played]:
-        """Run one block of `orders`, and yield each test as it was played. Workers collect all
+        """Run blocks, and yield each test as it was played: the first of `shares` are the orders of
+        block `index`, the others of those after it, which run at the same time. Workers collect all
         `candidates`, since those that are started ahead may be told to run any of them. Another
         number of threads or ranks needs other workers. Block 0 is that of the scouts, which may
         come again between two others.
         """
         resumed = time.monotonic()
-        for played in self._run(index, orders, candidates, startup_s):
-            self.waited_s += time.monotonic() - resumed - played.seconds
+        for played in self._run(index, shares, candidates, startup_s):
+            self.waited_s += time.monotonic() - resumed - played.share_s
             yield played
             resumed = time.monotonic()
 
     def _run(
-        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
+        self,
+        index: int,
+        shares: Sequence[Sequence[Order]],
+        candidates: Sequence[Order],
+        startup_s: float,
     ) -> Iterator[Played]:
-        self._index = max(self._index, index)
-        by_kind = sorted(orders, key=lambda order: order.kind)
-        for kind, group in itertools.groupby(by_kind, key=lambda order: order.kind):
+        self._index = max(self._index, index + len(shares) - 1)
+        for kind, blocks in self._by_kind(index, shares).items():
             nodeids = [order.nodeid for order in candidates if order.kind == kind]
-            rotated = self._rotated(index, group)
             if kind.nprocs and isinstance(self._stage.launcher, str):
-                yield from _skipped(rotated, self._stage.launcher)
-            else:
-                yield from self._run_group(index, kind, rotated, nodeids, startup_s)
+                for orders in blocks.values():
+                    yield from _skipped(orders, self._stage.launcher)
+                continue
+            # Who needs several cores, or may, has no other block beside it.
+            narrow = kind.one_core and len(blocks) > 1
+            for at_once in [blocks] if narrow else [{i: o} for i, o in blocks.items()]:
+                lanes = [
+                    self._lane(i, kind, orders, nodeids, startup_s, len(at_once))
+                    for i, orders in at_once.items()
+                ]
+                yield from in_turns(lanes)
 
-    def _rotated(self, index: int, group: Iterable[Order]) -> list[Order]:
-        """Return the orders of a group, rotated so that each block begins elsewhere: its first
-        tests are disturbed most, by the next block's start. Neighbours stay neighbours, so that
+    def _by_kind(
+        self, index: int, shares: Sequence[Sequence[Order]]
+    ) -> dict[WorkerKind, dict[int, list[Order]]]:
+        """Return the orders of each block by the kind of its workers, in the order of turns."""
+        kinds: dict[WorkerKind, dict[int, list[Order]]] = {}
+        for kind in sorted({order.kind for orders in shares for order in orders}):
+            for number, orders in enumerate(shares, index):
+                if own := [order for order in orders if order.kind == kind]:
+                    kinds.setdefault(kind, {})[number] = self._rotated(number, own)
+        return kinds
+
+    def _rotated(self, index: int, orders: list[Order]) -> list[Order]:
+        """Return the orders of a block, rotated so that each block begins elsewhere: its first
+        tests are disturbed most, by the start of other workers. Neighbours stay neighbours, so that
         fixtures of a module are made once. Scouts come in the order of who shall be first.
         """
-        orders = list(group)
         start = self._rng(index, "first").randrange(len(orders)) if index else 0
         return orders[start:] + orders[:start]
 
-    def _run_group(
+    def _lane(
         self,
         index: int,
         kind: WorkerKind,
         orders: list[Order],
         nodeids: list[str],
         startup_s: float,
-    ) -> Iterator[Played]:
+        at_once: int,
+    ) -> Lane[Played]:
+        """Run one block; yield each test, and what it waits for in between."""
         pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
-        ahead, following = self._starts_ahead(kind), self._index + 1
+        ahead, following = at_once == 1 and self._starts_ahead(kind), self._index + 1
         if ahead and (following, kind) not in self._ahead:
             self._ahead[following, kind] = self._start(following, kind, nodeids)
         self._end_those_leaving(besides=pair)
         beside = [*self._metronome(index, orders), *self._neighbour(index, orders)]
         try:
-            pair.wait_collected(startup_s)
-            self._startup_s = pair.startup_s if ahead else 0.0
+            yield from pair.collecting(startup_s)
+            self._startup_s = pair.startup_s if ahead or at_once > 1 else 0.0
             self._startups_s[kind.nprocs, kind.threads] = pair.startup_s
             for number, order in enumerate(orders):
                 if not pair.usable:
                     pair.end()
                     pair = self._start(index, kind, nodeids)
-                    pair.wait_collected(startup_s)
+                    yield from pair.collecting(startup_s)
                 next_one = orders[number + 1].nodeid if number + 1 < len(orders) else None
-                yield self._play(pair, index, order, next_one)
+                yield (yield from self._play(pair, index, order, next_one, at_once))
             pair.stop()  # its sessions end while the next block runs elsewhere
         except GeneratorExit:  # the others are not played
             pair.stop()
@@ -173,16 +219,27 @@ class Blocks:
             log=self._stage.folder / "beside.log",
         )
 
-    def _play(self, pair: Pair, index: int, order: Order, following: str | None) -> Played:
+    def _play(
+        self, pair: Pair, index: int, order: Order, following: str | None, at_once: int
+    ) -> Waiting[Played]:
+        """Let both sides run a test, as often as its plan says."""
         # Scouts keep the cores they were started on, which are all.
         cores = self._cores_of(index, order.plan.cores) if order.plan else ()
-        seed = self._rng(index, order.nodeid).randrange(SEED_MAX)
-        order = replace(order, cores=cores, seed=seed, following=following)
+        replays = order.plan.replays if order.plan else 1
         core = cores[0] if cores else None
         before, begun = core_ticks(core), time.monotonic()
-        runs = tuple(pair.run(order))
-        steal = steal_share(before, core_ticks(core))
-        return Played(order.nodeid, runs, core, steal, time.monotonic() - begun)
+        runs: list[SideRun] = []
+        for replay in range(replays):
+            seed = self._rng(index, f"{order.nodeid}/{replay}").randrange(SEED_MAX)
+            next_one = following if replay + 1 == replays else order.nodeid
+            again = replace(order, cores=cores, seed=seed, following=next_one)
+            latest = yield from pair.running(again)
+            both = zip(runs or latest, latest, strict=True)
+            runs = [each.with_replay(run) for each, run in both] if runs else latest
+            if not all(run.state is State.RAN for run in runs):
+                break
+        steal, seconds = steal_share(before, core_ticks(core)), time.monotonic() - begun
+        return Played(order.nodeid, tuple(runs), core, steal, seconds, index, at_once)
 
     def _start(self, index: int, kind: WorkerKind, nodeids: Sequence[str]) -> Pair:
         # Scouts are not compared, and see what a test keeps busy when nothing confines it. Pools
@@ -211,7 +268,7 @@ class Blocks:
         for key in [key for key, pair in self._ahead.items() if key[0] < self._index]:
             self._ahead.pop(key).end()
         kept = [besides, *self._ahead.values()]
-        for pair in [pair for pair in self._alive if pair not in kept][:-1]:
+        for pair in [pair for pair in self._alive if pair not in kept][: -self.lanes]:
             pair.end(GOODBYE_S)
             self._alive.remove(pair)
 

@@ -33,10 +33,9 @@ from pytest_rlperf.wire import (
     plain,
 )
 from pytest_rlperf.worker import boot
+from pytest_rlperf.workers.lanes import Waiting
 from pytest_rlperf.workers.process import Process, worker_environment
 from pytest_rlperf.workers.side import SideRun, State, WorkerSide
-
-POLL_S = 0.25
 
 DuetSide = WorkerSide | RankedSide
 
@@ -57,7 +56,6 @@ class Pair:
     def __init__(self, starts: Sequence[WorkerStart], folder: Path) -> None:
         self._sides: list[DuetSide] = []
         self._over = self._leaving = False
-        self._deadline_s = self._until = 0.0  # of the test that is being run
         self._selector = selectors.DefaultSelector()
         ranks = starts[0].ranks.nprocs if starts[0].ranks else 1
         batons = [socket.socketpair() for _ in range(ranks)] if len(starts) == 2 else []
@@ -94,35 +92,38 @@ class Pair:
         return [side.process.pid for side in self._sides]
 
     @property
-    def awaited(self) -> list[int]:
+    def _awaited(self) -> list[int]:
         """Return the descriptors of the connections on which something may arrive."""
         return [side.channel.fileno() for side in self._sides if side.broken is None]
 
-    def wait_collected(self, seconds: float) -> None:
-        """Until both sides have collected, or have failed to."""
+    def collecting(self, seconds: float) -> Waiting[None]:
+        """Wait until all sides have collected, or have failed to."""
         until = time.monotonic() + seconds
-        while not self.has_collected(until, seconds):
-            pass
-
-    def has_collected(self, until: float, seconds: float, wait_s: float = POLL_S) -> bool:
-        """Listen for up to `wait_s`; return whether all sides have collected, or have failed to.
-        `until` is the end of the `seconds` that they have for it.
-        """
-        waiting = [s for s in self._sides if s.collected is None and s.broken is None]
-        if waiting and not self._listen(until, wait_s):
-            for side in waiting:
-                if side.collected is None and side.broken is None:
+        while True:
+            in_time = self._listen(until)
+            waiting = [s for s in self._sides if s.collected is None and s.broken is None]
+            if not waiting:
+                return
+            if in_time:
+                yield self._awaited
+            else:
+                for side in waiting:
                     side.hang(seconds)
-        return all(s.collected is not None or s.broken is not None for s in self._sides)
 
-    def run(self, order: Order) -> list[SideRun]:
+    def running(self, order: Order) -> Waiting[list[SideRun]]:
         """Run one test on all sides; return how it ended, in the order of the sides."""
-        self.begin(order)
-        while (runs := self.poll()) is None:
-            pass
-        return runs
+        self._begin(order)
+        until = time.monotonic() + order.deadline_s
+        while True:
+            if not self._listen(until):
+                self._give_up(order.deadline_s)
+            ended = [side.run for side in self._sides if side.run is not None]
+            if len(ended) == len(self._sides):
+                return ended
+            self._let_go()
+            yield self._awaited
 
-    def begin(self, order: Order) -> None:
+    def _begin(self, order: Order) -> None:
         """Let all sides begin with a test."""
         playing = []
         for side in self._sides:
@@ -133,17 +134,6 @@ class Pair:
                 playing.append(side)
         for side in playing:
             side.tell(order)
-        self._deadline_s = order.deadline_s
-        self._until = time.monotonic() + order.deadline_s
-
-    def poll(self, wait_s: float = POLL_S) -> list[SideRun] | None:
-        """Listen for up to `wait_s`; return how the test ended on each side, once it has."""
-        if any(side.run is None for side in self._sides):
-            self._let_go()
-            if not self._listen(self._until, wait_s):
-                self._give_up(self._deadline_s)
-        ended = [side.run for side in self._sides if side.run is not None]
-        return ended if len(ended) == len(self._sides) else None
 
     def _let_go(self) -> None:
         """Start the slices when all are ready; send one home whose partner cannot play."""
@@ -169,10 +159,10 @@ class Pair:
         for side in late:
             side.run = side.broken = side.run or SideRun(State.RAN)
 
-    def _listen(self, until: float, wait_s: float) -> bool:
+    def _listen(self, until: float) -> bool:
         """Take what has arrived; return False when the time is up."""
         heard = set()
-        for key, _ in self._selector.select(min(wait_s, max(0.0, until - time.monotonic()))):
+        for key, _ in self._selector.select(0):
             side: DuetSide = key.data
             heard.add(side)
             try:
@@ -290,6 +280,7 @@ class Stage:
     launcher: Launcher | str | None = None  # of ranks, or why there is none; None: no test asks
     disturbed: bool = False  # disturb two of three blocks on purpose (`worker.disturbance`)
     same_code: SameCode | None = None  # tells what need not be measured; None: nobody asks
+    lanes: int = 1  # blocks that are played at once, each on a core of its own
 
 
 def start_pair(

@@ -6,19 +6,16 @@ import itertools
 import random
 import time
 from collections import deque
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from multiprocessing.connection import wait
 
 from pytest_rlperf.trees.code_changes import SameCode
 from pytest_rlperf.wire import Order, WorkerKind
 from pytest_rlperf.workers.blocks import GOODBYE_S, Played
-from pytest_rlperf.workers.pair import POLL_S, Pair, Side, Stage, start_pair
+from pytest_rlperf.workers.lanes import LANES_MAX, Lane, in_turns
+from pytest_rlperf.workers.pair import Pair, Side, Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
 from pytest_rlperf.workers.side import SideRun
-
-LANES_MAX = 4
-"""A bound on the memory that they take together; more than two at once were not tried."""
 
 Share = Sequence[Order]
 """Tests of one file that one worker runs in a row, so that what their module makes is made once."""
@@ -32,10 +29,6 @@ class WatchedSide:
     side: int
     run: SideRun
     seconds: float
-
-
-Lane = Generator[WatchedSide | list[int], None, None]
-"""Yields each test that has ended, and in between the descriptors that it waits for."""
 
 
 class WatchedRuns:
@@ -53,16 +46,14 @@ class WatchedRuns:
         self.waited_s = 0.0  # for workers to come up and to end
 
     def run(self, orders: Sequence[Order], startup_s: float) -> Iterator[Played]:
-        """Run the tests, and yield each as all sides that are watched ran it. Its seconds are its
-        share of those that passed.
-        """
+        """Run the tests, and yield each as all sides that are watched ran it."""
         resumed = time.monotonic()
         try:
             for kind, group in itertools.groupby(sorted(orders, key=_kind), key=_kind):
                 if kind.nprocs and isinstance(self._stage.launcher, str):
                     continue  # which is said where they are scouted
                 for played in self._run_kind(kind, list(group), startup_s):
-                    self.waited_s += time.monotonic() - resumed - played.seconds
+                    self.waited_s += time.monotonic() - resumed - played.share_s
                     yield played
                     resumed = time.monotonic()
         finally:
@@ -82,17 +73,13 @@ class WatchedRuns:
             for side in itertools.islice(itertools.cycle(sides), number)
         ]
         watched: dict[str, dict[int, WatchedSide]] = {}
-        try:
-            for one in _in_turns(lanes):
-                own = watched.setdefault(one.nodeid, {})
-                own[one.side] = one
-                if len(own) == len(sides):
-                    runs = tuple(own[side.side].run for side in sides)
-                    seconds = sum(each.seconds for each in own.values()) / number
-                    yield Played(one.nodeid, runs, core=None, steal=0.0, seconds=seconds)
-        finally:
-            for lane in lanes:
-                lane.close()
+        for one in in_turns(lanes):
+            own = watched.setdefault(one.nodeid, {})
+            own[one.side] = one
+            if len(own) == len(sides):
+                runs = tuple(own[side.side].run for side in sides)
+                seconds = sum(each.seconds for each in own.values())
+                yield Played(one.nodeid, runs, None, 0.0, seconds, at_once=number)
 
     def _lane(
         self,
@@ -101,7 +88,7 @@ class WatchedRuns:
         shares: deque[Share],
         nodeids: Sequence[str],
         startup_s: float,
-    ) -> Lane:
+    ) -> Lane[WatchedSide]:
         """Run one share after the other; yield each test, and what it waits for in between. A test
         that met a difference may leave something of it behind, in a cache for example, so the next
         one gets a fresh worker.
@@ -112,13 +99,9 @@ class WatchedRuns:
                 for order in shares.popleft():
                     if pair is None:
                         pair = self._start(side, kind, nodeids)
-                        until = time.monotonic() + startup_s
-                        while not pair.has_collected(until, startup_s, wait_s=0.0):
-                            yield pair.awaited
+                        yield from pair.collecting(startup_s)
                     begun = time.monotonic()
-                    pair.begin(order)
-                    while (runs := pair.poll(wait_s=0.0)) is None:
-                        yield pair.awaited
+                    runs = yield from pair.running(order)
                     yield WatchedSide(order.nodeid, side.side, runs[0], time.monotonic() - begun)
                     if not pair.usable or self._met(runs[0]):
                         pair.end()
@@ -156,20 +139,3 @@ def _shares(orders: Sequence[Order], lanes: int) -> Iterator[Share]:
     for _, group in itertools.groupby(orders, key=lambda order: order.nodeid.partition("::")[0]):
         own = list(group)
         yield from (own[k : k + most] for k in range(0, len(own), most))
-
-
-def _in_turns(lanes: Sequence[Lane]) -> Iterator[WatchedSide]:
-    """Let all lanes go on until all have ended; yield what they see."""
-    running = list(lanes)
-    while running:
-        awaited: list[int] = []
-        for lane in list(running):
-            match next(lane, None):
-                case None:
-                    running.remove(lane)
-                case WatchedSide() as one:
-                    yield one
-                case descriptors:
-                    awaited += descriptors
-        if len(awaited) == len(running):
-            wait(awaited, POLL_S)
