@@ -60,6 +60,7 @@ class Blocks:
     def __init__(self, stage: Stage) -> None:
         self._stage = stage
         self._alive: list[Pair] = []  # every pair that was started and may still run
+        self._leaving: list[Pair] = []  # those that were told to stop
         self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
         self._index = 0
         self._startup_s = 0.0
@@ -118,6 +119,7 @@ class Blocks:
         startup_s: float,
     ) -> Iterator[Played]:
         self._index = max(self._index, index + len(shares) - 1)
+        self._end_those_leaving(index)
         for kind, blocks in self._by_kind(index, shares).items():
             nodeids = [order.nodeid for order in candidates if order.kind == kind]
             if kind.nprocs and isinstance(self._stage.launcher, str):
@@ -166,7 +168,6 @@ class Blocks:
         ahead, following = at_once == 1 and self._starts_ahead(kind), self._index + 1
         if ahead and (following, kind) not in self._ahead:
             self._ahead[following, kind] = self._start(following, kind, nodeids)
-        self._end_those_leaving(besides=pair)
         beside = [*self._metronome(index, orders), *self._neighbour(index, orders)]
         try:
             yield from pair.collecting(startup_s)
@@ -179,11 +180,12 @@ class Blocks:
                     yield from pair.collecting(startup_s)
                 next_one = orders[number + 1].nodeid if number + 1 < len(orders) else None
                 yield (yield from self._play(pair, index, order, next_one, at_once))
-            pair.stop()  # its sessions end while the next block runs elsewhere
+            pair.stop()  # its sessions end while the next blocks are played
         except GeneratorExit:  # the others are not played
             pair.stop()
             raise
         finally:
+            self._leaving.append(pair)
             for process in beside:
                 process.end()
 
@@ -261,16 +263,16 @@ class Blocks:
     def _rng(self, index: int, purpose: str) -> random.Random:
         return random.Random(f"{self._stage.seed}/{index}/{purpose}")
 
-    def _end_those_leaving(self, besides: Pair) -> None:
-        """End the pairs of earlier blocks, which have had a block's time to end in good order, and
-        those that were started ahead for tests that then had no turn.
+    def _end_those_leaving(self, index: int) -> None:
+        """End the pairs of the blocks before the last ones, which have had the time of those to end
+        in good order, and pairs that were started ahead for tests which then had no turn.
         """
-        for key in [key for key, pair in self._ahead.items() if key[0] < self._index]:
+        for key in [key for key in self._ahead if key[0] < index]:
             self._ahead.pop(key).end()
-        kept = [besides, *self._ahead.values()]
-        for pair in [pair for pair in self._alive if pair not in kept][: -self.lanes]:
+        for pair in self._leaving[: -self.lanes]:
             pair.end(GOODBYE_S)
             self._alive.remove(pair)
+        self._leaving = self._leaving[-self.lanes :]
 
     def close(self) -> None:
         """End all workers: at once those that wait for a block, soon those that are leaving."""

@@ -2,7 +2,8 @@
 descriptors it listens to, so that one loop can drive several of them in turns.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Generator, Sequence
+from contextlib import suppress
 from multiprocessing.connection import wait
 from typing import TypeVar
 
@@ -31,8 +32,8 @@ def waited_for(waiting: Waiting[Item]) -> Item:
         wait(descriptors, POLL_S)
 
 
-def in_turns(lanes: Sequence[Lane[Item]]) -> Iterator[Item]:
-    """Let all lanes go on until all have ended; yield what they give."""
+def in_turns(lanes: Sequence[Lane[Item]]) -> Generator[Item, None, None]:
+    """Let all lanes go on until all have ended; yield what they give. What ends this ends them."""
     running = list(lanes)
     try:
         while running:
@@ -52,6 +53,8 @@ def in_turns(lanes: Sequence[Lane[Item]]) -> Iterator[Item]:
                     yield given
             if idle:
                 wait(awaited, POLL_S)
-    finally:
+    except BaseException as error:
         for lane in running:
-            lane.close()
+            with suppress(BaseException):
+                lane.throw(error)
+        raise

@@ -53,13 +53,19 @@ class Fake:
 
 
 class FakeBlocks:
-    """Plays blocks of one pair without a process; Ctrl+C comes before block `stop_at`."""
+    """Plays blocks without a process; Ctrl+C comes before block `stop_at`."""
 
     def __init__(
-        self, tests: Mapping[str, Fake], startup_s: float, stop_at: int | None, kernels: bool
+        self,
+        tests: Mapping[str, Fake],
+        startup_s: float,
+        stop_at: int | None,
+        kernels: bool,
+        lanes: int = 1,
     ) -> None:
         self.now = 100.0
         self.startup_s = startup_s
+        self.lanes = lanes
         self.ran: list[list[Order]] = []  # by block; the scouts first
         self.startups: list[float] = []
         self.closed = False
@@ -69,28 +75,34 @@ class FakeBlocks:
         self._rng = random.Random(1)
 
     def run(
-        self, index: int, orders: Sequence[Order], candidates: Sequence[Order], startup_s: float
+        self,
+        index: int,
+        shares: Sequence[Sequence[Order]],
+        candidates: Sequence[Order],
+        startup_s: float,
     ) -> Iterator[Played]:
-        assert {order.nodeid for order in orders} <= {order.nodeid for order in candidates}
         if index == self._stop_at:
             raise KeyboardInterrupt
-        self.ran.append([])
         self.startups.append(startup_s)
         # Workers of scouts are waited for; those of a block come up while the one before is played.
         up_at = self.now + self.startup_s
         self.now = self.now if index else up_at
-        for order in orders:
-            self.ran[-1].append(order)
-            test = self._tests[order.nodeid]
-            self.now += test.seconds
-            runs = self._scout(test) if order.plan is None else self._block(test, order.plan)
-            cost = Spending(fixtures=0.125, slices=0.25 if order.plan else 0.0)
-            runs[0] = replace(runs[0], cost=cost)
-            yield Played(order.nodeid, tuple(runs), core=1, steal=0.25, seconds=test.seconds)
+        at_once = sum(bool(orders) for orders in shares)
+        for number, orders in enumerate(shares, index):
+            assert {order.nodeid for order in orders} <= {order.nodeid for order in candidates}
+            self.ran.append([])
+            for order in orders:
+                self.ran[-1].append(order)
+                test = self._tests[order.nodeid]
+                self.now += test.seconds / at_once
+                runs = self._scout(test) if order.plan is None else self._block(test, order.plan)
+                cost = Spending(fixtures=0.125, slices=0.25 if order.plan else 0.0)
+                runs[0] = replace(runs[0], cost=cost)
+                yield Played(order.nodeid, tuple(runs), 1, 0.25, test.seconds, number, at_once)
         self.now = max(self.now, up_at)
 
     def block_s(self, kind: WorkerKind, tests_s: float) -> float:
-        return max(self.startup_s, tests_s)
+        return max(self.startup_s, tests_s / self.lanes)
 
     def close(self) -> None:
         self.closed = True
@@ -156,8 +168,9 @@ def run(
     stop_at: int | None = None,
     scouts: Mapping[str, ScoutRecord] | None = None,
     first: Callable[[], Set[str]] = frozenset,
+    lanes: int = 1,
 ) -> Over:
-    blocks = FakeBlocks(tests, startup_s, stop_at, kernels=isinstance(partner, Kernels))
+    blocks = FakeBlocks(tests, startup_s, stop_at, isinstance(partner, Kernels), lanes)
     shown: list[Progress] = []
     campaign = Campaign(
         [_benchmark(nodeid, test) for nodeid, test in tests.items()],

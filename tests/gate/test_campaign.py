@@ -224,15 +224,15 @@ def test_a_budget_too_small_for_all_decides_some_and_names_the_others(partner: P
 # -- the length of a block ----------------------------------------------------------------------
 
 
-def pairs(over: Over) -> int:
+def replays(over: Over) -> int:
     plan = over.blocks.ran[1][0].plan
     assert plan is not None
-    return plan.pairs
+    return plan.replays
 
 
-def test_a_block_that_is_over_before_the_next_workers_are_up_gets_more_pairs():
+def test_a_test_that_is_over_before_workers_are_up_is_run_several_times_in_them():
     plain, waiting = run({"same": Fake()}), run({"same": Fake()}, startup_s=60.0)
-    assert pairs(waiting) == LONGEST * pairs(plain)
+    assert (replays(plain), replays(waiting)) == (1, LONGEST)
 
 
 def test_many_tests_fill_the_time_by_themselves():
@@ -241,7 +241,7 @@ def test_many_tests_fill_the_time_by_themselves():
     assert plan is not None
     one_s = block_seconds(plan, SEEN)
     many = run({f"t{k}": Fake() for k in range(20)}, startup_s=10 * one_s)
-    assert pairs(many) == pairs(plain)
+    assert replays(many) == 1
 
 
 def test_a_first_block_with_crowded_caches_is_left_out_and_the_others_have_room():
@@ -252,6 +252,46 @@ def test_a_first_block_with_crowded_caches_is_left_out_and_the_others_have_room(
     assert (len(result.blocks), {block.head.calls for block in result.blocks}) == (3, {10})
 
 
+# -- blocks that are played at once --------------------------------------------------------------
+
+
+def names_in(over: Over) -> list[list[str]]:
+    """Return the tests of each block, without the scouts."""
+    return [[order.nodeid for order in block] for block in over.blocks.ran[1:]]
+
+
+def test_a_test_plays_on_all_cores_until_its_next_look_and_no_further():
+    assert names_in(run({"same": Fake()}, lanes=2)) == [["same"], ["same"], [], ["same"]]
+
+
+def test_tests_that_need_one_block_each_share_the_cores():
+    blocks = names_in(run({"a": Fake(), "b": Fake(), "c": Fake(), "d": Fake()}, lanes=2))
+    assert blocks[:2] == [["a", "b", "c", "d"]] * 2
+    assert sorted(blocks[2] + blocks[3]) == ["a", "b", "c", "d"]
+    assert (len(blocks[2]), len(blocks[3])) == (2, 2)
+
+
+def test_a_test_on_several_cores_has_no_block_beside_it():
+    both = {"wide": Fake(spec=Spec(threads=2)), "narrow": Fake()}
+    assert names_in(run(both, lanes=2))[:2] == [["wide", "narrow"], ["narrow"]]
+
+
+def test_no_block_is_left_of_a_plan_that_changed_while_others_were_played():
+    over = run({"crowded": Fake(crowded=1.4)}, lanes=2)
+    result = over.results["crowded"]
+    assert (len(result.blocks), {block.head.calls for block in result.blocks}) == (3, {10})
+    assert over.blocks.blocks_of("crowded") == 5
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 3])
+def test_the_same_is_decided_on_however_many_cores(lanes: int):
+    over = run({"same": Fake(), "slower": Fake(slower), "unsure": Fake(unsure)}, lanes=lanes)
+    assert over.outcome("same") is Outcome.UNCHANGED
+    assert over.outcome("slower") is Outcome.REGRESSED
+    assert over.outcome("unsure") is Outcome.INCONCLUSIVE
+    assert len(over.results["unsure"].blocks) == LOOKS[-1]
+
+
 def test_a_test_that_says_how_many_calls_it_wants_gets_no_more():
     fixed = Fake(spec=Spec(iterations=10))
-    assert pairs(run({"fixed": fixed}, startup_s=60.0)) == pairs(run({"fixed": fixed}))
+    assert replays(run({"fixed": fixed}, startup_s=60.0)) == 1

@@ -127,7 +127,7 @@ if CONTROLLER:
             return tests_s
 
         def _play(self, *arguments):
-            played = super()._play(*arguments)
+            played = yield from super()._play(*arguments)
             NOW[0] += 1.0
             return blocks.replace(played, seconds=1.0)
 

@@ -149,3 +149,29 @@ def test_where_the_system_refuses_processes_start_all_the_same(
     assert not can_fix_addresses()
     can_fix_addresses.cache_clear()
     assert where(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("siblings", "cores", "physical", "order"),
+    [
+        ({0: "0", 1: "1"}, (0, 1), [(0,), (1,)], (0, 1)),
+        ({0: "0-1", 1: "0-1", 2: "2-3", 3: "2-3"}, (0, 1, 2, 3), [(0, 1), (2, 3)], (0, 2, 1, 3)),
+        ({0: "0,4", 1: "1,5", 4: "0,4", 5: "1,5"}, (0, 1, 4), [(0, 4), (1,)], (0, 1, 4)),
+        ({}, (3, 7), [(3,), (7,)], (3, 7)),
+        ({}, (), [], ()),
+    ],
+    ids=["no threads", "neighbours share a core", "not all may be used", "not told", "no pinning"],
+)
+def test_threads_of_one_physical_core_are_known_and_come_apart(
+    siblings: dict[int, str],
+    cores: tuple[int, ...],
+    physical: list[tuple[int, ...]],
+    order: tuple[int, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+):
+    for core, text in siblings.items():
+        (tmp_path / f"cpu{core}").write_text(f"{text}\n")
+    monkeypatch.setattr(host, "SIBLINGS", str(tmp_path / "cpu{}"))
+    assert host.physical_cores(cores) == physical
+    assert host.one_of_each_first(physical) == order

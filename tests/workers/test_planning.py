@@ -283,15 +283,30 @@ def test_a_block_is_lengthened_as_long_as_all_of_it_fits_into_the_time_that_is_f
     assert times_for(free_s, planned_s) == times
 
 
-def test_a_longer_block_has_more_pairs_of_the_same_slices():
+def test_in_a_longer_block_the_test_is_run_several_times():
     short = plan(10 * MS)
-    assert lengthened(short, Spec(), 4) == replace(short, pairs=4 * short.pairs)
+    assert lengthened(short, Spec(), 4, one_core=True) == replace(short, replays=4)
+    assert lengthened(replace(short, replays=4), Spec(), 2, one_core=True).replays == 4
+
+
+@pytest.mark.parametrize(
+    ("short", "one_core"),
+    [
+        (replace(plan(10 * MS), kernels=(("interpreter", 5),)), True),
+        (plan(10 * MS, Spec(first_call=True)), True),
+        (plan(10 * MS, Spec(imports=("lib",))), True),
+        (plan(10 * MS), False),
+    ],
+    ids=["its ratio to kernels is stored", "first call", "imports", "a job on several cores"],
+)
+def test_or_it_has_more_pairs_of_the_same_slices(short: Plan, one_core: bool):
+    assert lengthened(short, Spec(), 4, one_core) == replace(short, pairs=4 * short.pairs)
 
 
 def test_declared_iterations_are_not_lengthened():
     spec = Spec(iterations=3)
     short = plan(10 * MS, spec)
-    assert lengthened(short, spec, 4) == short
+    assert lengthened(short, spec, 4, one_core=True) == short
 
 
 @pytest.mark.parametrize(
