@@ -335,20 +335,23 @@ class Campaign:
     def _shares(self, orders: Sequence[Order], index: int) -> list[list[Order]]:
         """Return the orders of each of the blocks that are played at once. A test has a part in as
         many of them as it needs until there is something to decide; one that computes on several
-        cores in the first only.
+        cores in the first only. All sizes of a test are in the same blocks.
         """
         lanes = self._blocks.lanes
         shares: list[list[Order]] = [[] for _ in range(lanes)]
         loads_s = [0.0] * lanes
-        for order in orders:
-            track, chosen = self.tracks[order.nodeid], [0]
-            if order.kind.one_core and lanes > 1:
-                wanted = max(1, self._next_look(track) - len(track.blocks))
+        by_name = {order.nodeid: order for order in orders}
+        for unit in self._units:
+            own = [track for track in unit if track.benchmark.nodeid in by_name]
+            asked = [by_name[track.benchmark.nodeid] for track in own]
+            chosen = [0]
+            if lanes > 1 and all(order.kind.one_core for order in asked):
+                wanted = max((self._next_look(t) - len(t.blocks) for t in own), default=1)
                 by_load = sorted(range(lanes), key=lambda k: (loads_s[k], (k + index) % lanes))
-                chosen = by_load[:wanted]
+                chosen = by_load[: max(1, wanted)]
             for k in chosen:
-                shares[k].append(order)
-                loads_s[k] += self._block_s(track)
+                shares[k] += asked
+                loads_s[k] += sum(map(self._block_s, own))
         return [self._lengthened(share) for share in shares]
 
     def _run_blocks(self, index: int, shares: Sequence[Sequence[Order]]) -> None:
