@@ -83,12 +83,12 @@ class WorkerKind:
     nprocs: int
     threads: int
     alone: str = ""  # a test that wants a process for itself
-    cores: int = 1  # that a job without ranks computes on
+    exclusive: bool = False  # other blocks would take the cores, or the caches, that it needs
 
     @property
-    def one_core(self) -> bool:
-        """Return whether other workers may compute on other cores meanwhile."""
-        return self.nprocs == 0 and max(self.threads, self.cores) == 1
+    def shares_machine(self) -> bool:
+        """Return whether other blocks may be played on other cores meanwhile."""
+        return self.nprocs == 0 and self.threads == 1 and not self.exclusive
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +111,8 @@ class Order:
     def kind(self) -> WorkerKind:
         # After another test the first call would not be the first: it might be compiled already.
         alone = self.nodeid if self.plan is not None and self.plan.first_call else ""
-        cores = self.plan.cores if self.plan is not None and not self.nprocs else 1
-        return WorkerKind(self.nprocs, self.threads, alone, cores)
+        exclusive = self.plan is not None and (self.plan.exclusive or self.plan.cores > 1)
+        return WorkerKind(self.nprocs, self.threads, alone, exclusive and not self.nprocs)
 
 
 @dataclass(frozen=True, slots=True)

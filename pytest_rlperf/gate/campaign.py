@@ -334,20 +334,22 @@ class Campaign:
 
     def _shares(self, orders: Sequence[Order], index: int) -> list[list[Order]]:
         """Return the orders of each of the blocks that are played at once. A test has a part in as
-        many of them as it needs until there is something to decide; one that computes on several
-        cores in the first only. All sizes of a test are in the same blocks.
+        many of them as it needs until there is something to decide; one that needs the machine for
+        itself in one of them, on another core each time. All sizes of a test are in the same
+        blocks.
         """
         lanes = self._blocks.lanes
+        turn = index // lanes % lanes
         shares: list[list[Order]] = [[] for _ in range(lanes)]
         loads_s = [0.0] * lanes
         by_name = {order.nodeid: order for order in orders}
         for unit in self._units:
             own = [track for track in unit if track.benchmark.nodeid in by_name]
             asked = [by_name[track.benchmark.nodeid] for track in own]
-            chosen = [0]
-            if lanes > 1 and all(order.kind.one_core for order in asked):
+            chosen = [turn]
+            if lanes > 1 and all(order.kind.shares_machine for order in asked):
                 wanted = max((self._next_look(t) - len(t.blocks) for t in own), default=1)
-                by_load = sorted(range(lanes), key=lambda k: (loads_s[k], (k + index) % lanes))
+                by_load = sorted(range(lanes), key=lambda k: (loads_s[k], (k - turn) % lanes))
                 chosen = by_load[: max(1, wanted)]
             for k in chosen:
                 shares[k] += asked
@@ -397,11 +399,11 @@ class Campaign:
         """
         tracks = [self.tracks[order.nodeid] for order in orders]
         times = times_for(self._blocks.startup_s, sum(map(self._block_s, tracks)))
-        plans = (
-            lengthened(t.plan, t.benchmark.spec, times, order.kind.one_core) if t.plan else None
-            for t, order in zip(tracks, orders, strict=True)
-        )
-        return [self._order(t, plan) for t, plan in zip(tracks, plans, strict=True) if plan]
+        return [
+            self._order(t, lengthened(t.plan, t.benchmark.spec, times, t.benchmark.nprocs))
+            for t in tracks
+            if t.plan
+        ]
 
     # -- taking what a block gave -----------------------------------------------------------
 

@@ -65,6 +65,7 @@ class Plan:
     warmup: int  # untimed calls before the slices
     alone: int = 0  # calls before the slices for which each side has the core to itself
     replays: int = 1  # times that the test is run in its process, with other data each time
+    exclusive: bool = False  # no other block is played meanwhile: it would take the caches
     cores: int = 1
     abreast: bool = False  # concurrent sides do not meet between slices
     wall: bool = False  # judge wall time as it is, waiting for a core included

@@ -9,7 +9,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rlperf.machine.host import core_ticks, steal_share
@@ -61,8 +61,8 @@ class Blocks:
         self._stage = stage
         self._alive: list[Pair] = []  # every pair that was started and may still run
         self._leaving: list[Pair] = []  # those that were told to stop
-        self._ahead: dict[tuple[int, WorkerKind], Pair] = {}  # by block and kind of worker
-        self._index = 0
+        self._ahead: dict[WorkerKind, Pair] = {}  # that wait for their block
+        self._started = 0  # pairs
         self._startup_s = 0.0
         self._startups_s: dict[tuple[int, int], float] = {}  # the last, by ranks and threads
         self.waited_s = 0.0  # for workers to come up and to end, while there was no test to play
@@ -70,8 +70,8 @@ class Blocks:
     @property
     def startup_s(self) -> float:
         """Return the seconds that the last workers took to come up: a block that is over sooner has
-        to wait for the next one's. 0 where those are started later, as ranks that need all cores
-        are.
+        to wait for the next one's, or takes less time than its workers did. 0 of ranks that need
+        all cores, whose blocks are long.
         """
         return self._startup_s
 
@@ -85,7 +85,7 @@ class Blocks:
         while the block before is played, unless all cores are busy with that.
         """
         startup_s = self._startups_s.get((kind.nprocs, kind.threads), 0.0)
-        if kind.one_core and self.lanes > 1:
+        if kind.shares_machine and self.lanes > 1:
             return startup_s + tests_s / self.lanes
         return max(startup_s, tests_s) if self._starts_ahead(kind) else startup_s + tests_s
 
@@ -118,16 +118,16 @@ class Blocks:
         candidates: Sequence[Order],
         startup_s: float,
     ) -> Iterator[Played]:
-        self._index = max(self._index, index + len(shares) - 1)
-        self._end_those_leaving(index)
-        for kind, blocks in self._by_kind(index, shares).items():
+        by_kind = self._by_kind(index, shares)
+        self._end_those_leaving(by_kind if index else self._ahead)
+        for kind, blocks in by_kind.items():
             nodeids = [order.nodeid for order in candidates if order.kind == kind]
             if kind.nprocs and isinstance(self._stage.launcher, str):
                 for orders in blocks.values():
                     yield from _skipped(orders, self._stage.launcher)
                 continue
             # Who needs several cores, or may, has no other block beside it.
-            narrow = kind.one_core and len(blocks) > 1
+            narrow = kind.shares_machine and len(blocks) > 1
             for at_once in [blocks] if narrow else [{i: o} for i, o in blocks.items()]:
                 lanes = [
                     self._lane(i, kind, orders, nodeids, startup_s, len(at_once))
@@ -164,14 +164,16 @@ class Blocks:
         at_once: int,
     ) -> Lane[Played]:
         """Run one block; yield each test, and what it waits for in between."""
-        pair = self._ahead.pop((index, kind), None) or self._start(index, kind, nodeids)
-        ahead, following = at_once == 1 and self._starts_ahead(kind), self._index + 1
-        if ahead and (following, kind) not in self._ahead:
-            self._ahead[following, kind] = self._start(following, kind, nodeids)
+        pair = self._ahead.pop(kind, None) or self._start(index, kind, nodeids)
+        # Where all cores play, others are started after these, but the first ones beside scouts.
+        busy = kind.shares_machine and self.lanes > 1 and index > 0
+        ahead = self._starts_ahead(kind) and not busy
+        if ahead and kind not in self._ahead:
+            self._ahead[kind] = self._start(index + 1, kind, nodeids)
         beside = [*self._metronome(index, orders), *self._neighbour(index, orders)]
         try:
             yield from pair.collecting(startup_s)
-            self._startup_s = pair.startup_s if ahead or at_once > 1 else 0.0
+            self._startup_s = pair.startup_s if ahead or kind.shares_machine else 0.0
             self._startups_s[kind.nprocs, kind.threads] = pair.startup_s
             for number, order in enumerate(orders):
                 if not pair.usable:
@@ -248,7 +250,8 @@ class Blocks:
         # of threads are made as large as the cores they find at their start.
         confined = index and not kind.nprocs  # ranks find their own cores
         cores = self._cores_of(index, kind.threads) if confined else self._stage.cores
-        rng = self._rng(index, "start")
+        self._started += 1
+        rng = self._rng(self._started, "start")
         pair = start_pair(self._stage, kind, nodeids, rng=rng, cores=cores)
         self._alive.append(pair)
         return pair
@@ -263,12 +266,12 @@ class Blocks:
     def _rng(self, index: int, purpose: str) -> random.Random:
         return random.Random(f"{self._stage.seed}/{index}/{purpose}")
 
-    def _end_those_leaving(self, index: int) -> None:
+    def _end_those_leaving(self, playing: Collection[WorkerKind]) -> None:
         """End the pairs of the blocks before the last ones, which have had the time of those to end
         in good order, and pairs that were started ahead for tests which then had no turn.
         """
-        for key in [key for key in self._ahead if key[0] < index]:
-            self._ahead.pop(key).end()
+        for kind in [kind for kind in self._ahead if kind not in playing]:
+            self._ahead.pop(kind).end()
         for pair in self._leaving[: -self.lanes]:
             pair.end(GOODBYE_S)
             self._alive.remove(pair)

@@ -40,7 +40,8 @@ more work was done, that gather read +6 % in turns of 3 ms and anything from -14
 between blocks of 23 %) where both sides ran at once; in turns of 10 ms +8.5 %, with 2 to 5 %."""
 CROWDED_REPLAYS = 4
 """Where such a test has its data decides its time: a gather from 8 MB took 2.0 to 3.5 ms, by side
-and block (a spread of 16 % between blocks), and 2.5 to 2.8 when it was run again in its process."""
+and block (a spread of 16 % between blocks). Four runs in a process took 2.2, 3.1, 3.1 and 3.0 ms on
+either side (2.5 %); but 3.4 to 5.2 ms (5 %) with another block beside them, so there is none."""
 LONGEST_TURN_NS = 50_000_000
 """Calls longer than this stay side by side: they are too few in a block to take turns."""
 COLD_START = 1.2
@@ -116,11 +117,13 @@ def settled(plan: Plan, scouted: Scouted, block: Block) -> Plan:
         return later
     slice_ns = calls * (max(head.alone_ns, base.alone_ns) + scouted.setup_ns)
     pairs = _pairs(slice_ns, BLOCK_NS / CROWDED_REPLAYS, Mode.SLICED)
-    turns = replace(later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False)
+    turns = replace(
+        later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False, exclusive=True
+    )
     return turns if plan.has_starts else replace(turns, replays=CROWDED_REPLAYS)
 
 
-def lengthened(plan: Plan, spec: Spec, times: int, one_core: bool) -> Plan:
+def lengthened(plan: Plan, spec: Spec, times: int, nprocs: int = 0) -> Plan:
     """Return the plan of a block that is so many times as long, unless the test itself says how
     many calls there are. Run anew, a test has its data elsewhere, so blocks differ less than with
     as many more pairs. But the stored ratio to a kernel is that of a test which is run once, a
@@ -128,7 +131,7 @@ def lengthened(plan: Plan, spec: Spec, times: int, one_core: bool) -> Plan:
     """
     if plan.exact or spec.iterations is not None:
         return plan
-    if plan.kernels or plan.has_starts or not one_core:
+    if plan.kernels or plan.has_starts or nprocs or plan.cores > 1:
         return replace(plan, pairs=plan.pairs * times)
     return replace(plan, replays=max(plan.replays, times))
 

@@ -225,7 +225,7 @@ def test_a_plan_for_counted_rounds_is_exact_and_never_lengthened(call_ns: int, r
     plan = plan_of(Rounds(int, rounds=rounds), call_ns)
     assert plan.exact
     assert plan.calls * plan.pairs == rounds
-    assert lengthened(plan, Spec(), 8, one_core=True) == plan
+    assert lengthened(plan, Spec(), 8) == plan
 
 
 def test_a_slice_holds_a_divisor_of_the_rounds_near_what_fills_a_turn():

@@ -285,28 +285,29 @@ def test_a_block_is_lengthened_as_long_as_all_of_it_fits_into_the_time_that_is_f
 
 def test_in_a_longer_block_the_test_is_run_several_times():
     short = plan(10 * MS)
-    assert lengthened(short, Spec(), 4, one_core=True) == replace(short, replays=4)
-    assert lengthened(replace(short, replays=4), Spec(), 2, one_core=True).replays == 4
+    assert lengthened(short, Spec(), 4) == replace(short, replays=4)
+    assert lengthened(replace(short, replays=4), Spec(), 2).replays == 4
 
 
 @pytest.mark.parametrize(
-    ("short", "one_core"),
+    ("short", "nprocs"),
     [
-        (replace(plan(10 * MS), kernels=(("interpreter", 5),)), True),
-        (plan(10 * MS, Spec(first_call=True)), True),
-        (plan(10 * MS, Spec(imports=("lib",))), True),
-        (plan(10 * MS), False),
+        (replace(plan(10 * MS), kernels=(("interpreter", 5),)), 0),
+        (plan(10 * MS, Spec(first_call=True)), 0),
+        (plan(10 * MS, Spec(imports=("lib",))), 0),
+        (replace(plan(10 * MS), cores=2), 0),
+        (plan(10 * MS), 2),
     ],
-    ids=["its ratio to kernels is stored", "first call", "imports", "a job on several cores"],
+    ids=["its ratio to kernels is stored", "first call", "imports", "several cores", "ranks"],
 )
-def test_or_it_has_more_pairs_of_the_same_slices(short: Plan, one_core: bool):
-    assert lengthened(short, Spec(), 4, one_core) == replace(short, pairs=4 * short.pairs)
+def test_or_it_has_more_pairs_of_the_same_slices(short: Plan, nprocs: int):
+    assert lengthened(short, Spec(), 4, nprocs) == replace(short, pairs=4 * short.pairs)
 
 
 def test_declared_iterations_are_not_lengthened():
     spec = Spec(iterations=3)
     short = plan(10 * MS, spec)
-    assert lengthened(short, spec, 4, one_core=True) == short
+    assert lengthened(short, spec, 4) == short
 
 
 @pytest.mark.parametrize(
