@@ -13,6 +13,7 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker.kernels import NAMES, PIECE_CALLS
 from pytest_rlperf.workers.planning import (
     CROWDED,
+    CROWDED_REPLAYS,
     LIVE_BLOCK_NS,
     LONGEST,
     LONGEST_TURN_NS,
@@ -76,7 +77,16 @@ def test_sides_that_take_the_caches_from_each_other_get_long_turns(call_ns: floa
     room = after_first_block(plan(call_ns), seen(call_ns))
     assert (room.mode, room.abreast, room.alone) == (Mode.SLICED, False, 0)
     assert room.calls == max(1, round(ROOMY_SLICE_NS / call_ns))
+    assert 0 < room.refill <= room.calls
     assert room.pairs >= 4
+
+
+def test_they_have_the_machine_for_themselves_and_are_run_several_times_in_a_process():
+    room = after_first_block(plan(4 * MS), seen(4 * MS))
+    assert (room.exclusive, room.replays) == (True, CROWDED_REPLAYS)
+    spec = Spec(first_call=True)
+    once = after_first_block(plan(4 * MS, spec), seen(4 * MS))
+    assert (once.exclusive, once.replays) == (True, 1)
 
 
 @pytest.mark.parametrize(("head", "base"), [(1.0, 1.0), (1.5, 1.0), (1.0, 1.5), (1.2, 1.2)])
