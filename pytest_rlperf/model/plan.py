@@ -64,7 +64,6 @@ class Plan:
     pairs: int  # slices a side, each time that the test is run
     warmup: int  # untimed calls before the slices
     alone: int = 0  # calls before the slices for which each side has the core to itself
-    refill: int = 0  # untimed calls at the beginning of each slice, which fill the caches again
     replays: int = 1  # times that the test is run in its process, with other data each time
     exclusive: bool = False  # no other block is played meanwhile: it would take the caches
     cores: int = 1
@@ -81,7 +80,7 @@ class Plan:
 
     def __post_init__(self) -> None:
         least = min(self.calls, self.pairs, self.replays, self.cores)
-        if least < 1 or min(self.warmup, self.alone, self.refill) < 0:
+        if least < 1 or min(self.warmup, self.alone) < 0:
             raise ValueError(f"a plan needs at least one call, pair, replay and core: {self}")
         if self.abreast and self.mode is not Mode.CONCURRENT:
             raise ValueError(f"sides that take turns meet at each: {self}")

@@ -276,8 +276,6 @@ class Player:
         def run_slice() -> None:
             nonlocal alive
             alive = stir(rng)
-            if plan.refill:
-                calls.warm(plan.refill)
             slices.append(calls.timed(plan.calls, clock))
 
         def go_on() -> None:

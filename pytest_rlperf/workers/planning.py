@@ -35,16 +35,14 @@ CROWDED = 1.25
 """A call that takes so many times as long in the slices as with the core to itself, on both sides,
 lives in caches that it finds full of the other side's data."""
 ROOMY_SLICE_NS = 10_000_000
-"""A slice in which such a call runs for a while in the caches that it has filled before. Where 10 %
+"""A slice in which such a call fills its caches once and then runs in them for a while. Where 10 %
 more work was done, a gather from 8 MB read +6 % in turns of 3 ms and anything from -14 to +16 % (a
-spread between blocks of 23 %) where both sides ran at once; in turns of 10 ms +7.7 %."""
-REFILL = 3
-"""For so many timed calls there is one before them that is not, and fills the caches: then that
-gather read +8.3 to +9.3 %."""
+spread between blocks of 23 %) where both sides ran at once; in turns of 10 ms +8 %. With untimed
+calls before each slice it read +8.3 to +9.3 %, but blocks spread by a third more."""
 CROWDED_REPLAYS = 4
 """Where such a test has its data decides its time: that gather took 2.0 to 3.5 ms, by block and
 side (a spread of 16 % between blocks). Four runs in a process took 2.2, 3.1, 3.1 and 3.0 ms on each
-of them (3 %); but 3.4 to 5.2 ms (5 %) with another block beside them, so there is none."""
+of them (2.5 %); but 3.4 to 5.2 ms (5 %) with another block beside them, so there is none."""
 LONGEST_TURN_NS = 50_000_000
 """Calls longer than this stay side by side: they are too few in a block to take turns."""
 COLD_START = 1.2
@@ -121,13 +119,7 @@ def settled(plan: Plan, scouted: Scouted, block: Block) -> Plan:
     slice_ns = calls * (max(head.alone_ns, base.alone_ns) + scouted.setup_ns)
     pairs = _pairs(slice_ns, BLOCK_NS / CROWDED_REPLAYS, Mode.SLICED)
     turns = replace(
-        later,
-        mode=Mode.SLICED,
-        calls=calls,
-        refill=-(-calls // REFILL),
-        pairs=pairs,
-        abreast=False,
-        exclusive=True,
+        later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False, exclusive=True
     )
     return turns if plan.has_starts else replace(turns, replays=CROWDED_REPLAYS)
 

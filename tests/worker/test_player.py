@@ -300,22 +300,6 @@ def test_each_side_runs_alone_before_the_slices_and_tells_what_a_call_took(mode:
     assert running[:12] == 6 * [HEAD] + 6 * [BASE]
 
 
-def test_calls_that_fill_the_caches_come_before_each_slice_and_are_not_timed():
-    clock, calls = FakeClock(), 0
-
-    def call() -> None:
-        nonlocal calls
-        calls += 1
-        clock.compute(MS)
-
-    plan = Plan(Mode.SLICED, calls=3, pairs=2, warmup=0, refill=2)
-    channel = FakeChannel([Go()])
-    player(channel, clock, plan).play(Calls(call), None, None)
-    (block,) = [m.block for m in channel.sent if isinstance(m, Measurement)]
-    assert block.own_ns == (3 * MS, 3 * MS)
-    assert calls == 3 + 2 * (2 + 3)  # an untimed slice, then two timed ones
-
-
 def test_a_side_that_raises_alone_is_to_blame_too():
     plan = Plan(Mode.SLICED, calls=1, pairs=2, warmup=0, alone=3)
     works = [Calls(fail_at(2)), Calls(int)]
@@ -427,7 +411,6 @@ def plans(draw: st.DrawFn) -> Plan:
         pairs=draw(st.integers(1, 4)),
         warmup=warmup,
         alone=draw(st.integers(0, 3)),
-        refill=draw(st.integers(0, 2)),
         abreast=mode is Mode.CONCURRENT and draw(st.booleans()),
         first_call=warmup > 0 and draw(st.booleans()),
         profile=draw(st.sampled_from(Profiling)),
