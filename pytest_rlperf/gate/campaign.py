@@ -394,15 +394,14 @@ class Campaign:
         return b.order(deadline_s, plan)
 
     def _lengthened(self, orders: Sequence[Order]) -> list[Order]:
-        """Return the orders of longer blocks where their workers take longer to come up than the
-        tests in them: that pays for more than one look at each.
+        """Return the orders with more pairs where their workers take longer to come up than the
+        tests in them: then those cost little, and make the block more precise.
         """
         tracks = [self.tracks[order.nodeid] for order in orders]
-        times = times_for(self._blocks.startup_s, sum(map(self._block_s, tracks)))
+        planned_s = sum(block_seconds(t.plan, t.seen) for t in tracks if t.plan and t.seen)
+        times = times_for(self._blocks.startup_s, planned_s)
         return [
-            self._order(t, lengthened(t.plan, t.benchmark.spec, times, t.benchmark.nprocs))
-            for t in tracks
-            if t.plan
+            self._order(t, lengthened(t.plan, t.benchmark.spec, times)) for t in tracks if t.plan
         ]
 
     # -- taking what a block gave -----------------------------------------------------------

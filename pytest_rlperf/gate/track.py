@@ -165,16 +165,14 @@ class Track:
         return tuple(ratios.total if sums else ratios.typical for ratios in self.ratios)
 
     def expected_s(self, plan: Plan) -> float:
-        """Return what a run of the test in a block should take; it makes its fixtures anew."""
+        """Return what a block of this plan should take; fixtures are made anew in it."""
         assert self.seen is not None
         return self.scouted_s + block_seconds(plan, self.seen)
 
     def usual_s(self, plan: Plan) -> float:
-        """Return what a block of this plan takes, without room for trouble: the scout's time holds
-        a first call already.
-        """
+        """Return the same without room for trouble: the scout's time holds a first call already."""
         assert self.seen is not None
-        return plan.replays * (self.expected_s(plan) - self.seen.first_ns / 1e9)
+        return self.expected_s(plan) - self.seen.first_ns / 1e9
 
     def note_imported(self, runs: Sequence[SideRun]) -> None:
         for name, run in zip(("head", "base"), runs, strict=False):

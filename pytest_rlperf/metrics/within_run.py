@@ -99,10 +99,10 @@ DOUBT = 0.01
 
 def drift_of(blocks: Sequence[Block]) -> Drift | None:
     """Return the drift of both sides; None: there are too few blocks, or slices in them."""
-    long = [block for block in blocks if len(block.head.first_run_ns) >= LEAST_SLICES]
+    long = [block for block in blocks if len(block.head.own_ns) >= LEAST_SLICES]
     if len(long) < LEAST_BLOCKS:
         return None
-    slices = min(len(block.head.first_run_ns) for block in long)
+    slices = min(len(block.head.own_ns) for block in long)
     bases = [block.base for block in long if block.base is not None]
     return Drift(
         slices=slices,

@@ -1,8 +1,7 @@
 """Measurements: a block is one fresh process a side; phases and drifts are seen within blocks."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Self
+from dataclasses import dataclass, field
 
 from pytest_rlperf.model.metric import Interval
 
@@ -55,7 +54,6 @@ class SideBlock:
     phases: Mapping[str, float] = field(default_factory=dict)  # share of the time, by name
     device: DeviceFacts | None = None  # None: it computes in the thread that is timed
     alone_ns: float | None = None  # a call with the core to itself; None: nobody looked
-    replays: int = 1  # of the test in its process, which share the slices evenly
 
     def __post_init__(self) -> None:
         if not self.own_ns or min(self.own_ns) <= 0:
@@ -64,27 +62,6 @@ class SideBlock:
     @property
     def call_ns(self) -> float:
         return sum(self.own_ns) / (len(self.own_ns) * self.calls)
-
-    @property
-    def first_run_ns(self) -> tuple[int, ...]:
-        """Return the slices of the first time that the test was run."""
-        return self.own_ns[: len(self.own_ns) // self.replays]
-
-    def with_replay(self, later: Self) -> Self:
-        """Return this block with the slices of another run of the test in the same process."""
-        replays, names = self.replays + 1, {*self.phases, *later.phases}
-        shares = {n: self.replays * self.phases.get(n, 0) + later.phases.get(n, 0) for n in names}
-        return replace(
-            self,
-            own_ns=self.own_ns + later.own_ns,
-            wall_ns=self.wall_ns + later.wall_ns,
-            cpu_ns=self.cpu_ns + later.cpu_ns,
-            work=later.work,
-            preempted=self.preempted + later.preempted,
-            phases={name: shares[name] / replays for name in names},
-            device=later.device,
-            replays=replays,
-        )
 
 
 @dataclass(frozen=True, slots=True)

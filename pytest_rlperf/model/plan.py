@@ -61,10 +61,9 @@ class Plan:
 
     mode: Mode
     calls: int  # calls a slice
-    pairs: int  # slices a side, each time that the test is run
+    pairs: int  # slices a side
     warmup: int  # untimed calls before the slices
     alone: int = 0  # calls before the slices for which each side has the core to itself
-    replays: int = 1  # times that the test is run in its process, with other data each time
     exclusive: bool = False  # no other block is played meanwhile: it would take the caches
     cores: int = 1
     abreast: bool = False  # concurrent sides do not meet between slices
@@ -79,18 +78,12 @@ class Plan:
     lines_of: str = ""  # the function whose lines are timed, `file:name` or a name alone
 
     def __post_init__(self) -> None:
-        least = min(self.calls, self.pairs, self.replays, self.cores)
-        if least < 1 or min(self.warmup, self.alone) < 0:
-            raise ValueError(f"a plan needs at least one call, pair, replay and core: {self}")
+        if min(self.calls, self.pairs, self.cores) < 1 or min(self.warmup, self.alone) < 0:
+            raise ValueError(f"a plan needs at least one call, pair and core: {self}")
         if self.abreast and self.mode is not Mode.CONCURRENT:
             raise ValueError(f"sides that take turns meet at each: {self}")
         if self.first_call and not self.warmup:
             raise ValueError(f"the first call is one before the slices: {self}")
-
-    @property
-    def has_starts(self) -> bool:
-        """Whether what a fresh process does once is measured, too."""
-        return bool(self.imports) or self.first_call
 
     @property
     def without_starts(self) -> Self:

@@ -102,15 +102,6 @@ class ChildSession:
         return "", "", ""
 
 
-class Again(pytest.Item):
-    """Stands for a test that comes next and is this one: an item that follows itself would keep
-    what its function's fixtures made.
-    """
-
-    def runtest(self) -> None:
-        raise NotImplementedError("it only follows")
-
-
 class WorkerSession(ChildSession):
     """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
 
@@ -145,11 +136,8 @@ class WorkerSession(ChildSession):
             self._watch.collected()
         self._channel.send(Collected(tuple(items), time.monotonic()))
         while isinstance(order := self._channel.receive(), Order):
-            item = items[order.nodeid]
             following = None if order.following is None else items.get(order.following)
-            if following is item and item.parent is not None:
-                following = Again.from_parent(item.parent, name=item.name)
-            self._run(item, following, order, player)
+            self._run(items[order.nodeid], following, order, player)
         return True
 
     def _make_player(self, clock: Clock) -> Player:

@@ -226,22 +226,13 @@ class Blocks:
     def _play(
         self, pair: Pair, index: int, order: Order, following: str | None, at_once: int
     ) -> Waiting[Played]:
-        """Let both sides run a test, as often as its plan says."""
         # Scouts keep the cores they were started on, which are all.
         cores = self._cores_of(index, order.plan.cores) if order.plan else ()
-        replays = order.plan.replays if order.plan else 1
+        seed = self._rng(index, order.nodeid).randrange(SEED_MAX)
+        order = replace(order, cores=cores, seed=seed, following=following)
         core = cores[0] if cores else None
         before, begun = core_ticks(core), time.monotonic()
-        runs: list[SideRun] = []
-        for replay in range(replays):
-            seed = self._rng(index, f"{order.nodeid}/{replay}").randrange(SEED_MAX)
-            next_one = following if replay + 1 == replays else order.nodeid
-            again = replace(order, cores=cores, seed=seed, following=next_one)
-            latest = yield from pair.running(again)
-            both = zip(runs or latest, latest, strict=True)
-            runs = [each.with_replay(run) for each, run in both] if runs else latest
-            if not all(run.state is State.RAN for run in runs):
-                break
+        runs = yield from pair.running(order)
         steal, seconds = steal_share(before, core_ticks(core)), time.monotonic() - begun
         return Played(order.nodeid, tuple(runs), core, steal, seconds, index, at_once)
 

@@ -37,12 +37,9 @@ lives in caches that it finds full of the other side's data."""
 ROOMY_SLICE_NS = 10_000_000
 """A slice in which such a call fills its caches once and then runs in them for a while. Where 10 %
 more work was done, a gather from 8 MB read +6 % in turns of 3 ms and anything from -14 to +16 % (a
-spread between blocks of 23 %) where both sides ran at once; in turns of 10 ms +8 %. With untimed
-calls before each slice it read +8.3 to +9.3 %, but blocks spread by a third more."""
-CROWDED_REPLAYS = 4
-"""Where such a test has its data decides its time: that gather took 2.0 to 3.5 ms, by block and
-side (a spread of 16 % between blocks). Four runs in a process took 2.2, 3.1, 3.1 and 3.0 ms on each
-of them (2.5 %); but 3.4 to 5.2 ms (5 %) with another block beside them, so there is none."""
+spread between blocks of 23 %) where both sides ran at once; in turns of 10 ms +8 %. Neither untimed
+calls before each slice, nor longer turns, nor several runs of the test in a process brought its
+verdict sooner. With another block beside it a call took 3.4 to 5.2 ms instead of 3."""
 LONGEST_TURN_NS = 50_000_000
 """Calls longer than this stay side by side: they are too few in a block to take turns."""
 COLD_START = 1.2
@@ -117,24 +114,14 @@ def settled(plan: Plan, scouted: Scouted, block: Block) -> Plan:
     if has_room or crowd < CROWDED:
         return later
     slice_ns = calls * (max(head.alone_ns, base.alone_ns) + scouted.setup_ns)
-    pairs = _pairs(slice_ns, BLOCK_NS / CROWDED_REPLAYS, Mode.SLICED)
-    turns = replace(
-        later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False, exclusive=True
-    )
-    return turns if plan.has_starts else replace(turns, replays=CROWDED_REPLAYS)
+    pairs = _pairs(slice_ns, BLOCK_NS, Mode.SLICED)
+    return replace(later, mode=Mode.SLICED, calls=calls, pairs=pairs, abreast=False, exclusive=True)
 
 
-def lengthened(plan: Plan, spec: Spec, times: int, nprocs: int = 0) -> Plan:
-    """Return the plan of a block that is so many times as long, unless the test itself says how
-    many calls there are. Run anew, a test has its data elsewhere, so blocks differ less than with
-    as many more pairs. But the stored ratio to a kernel is that of a test which is run once, a
-    first call would be no first one, and jobs on several cores take long to make.
-    """
-    if plan.exact or spec.iterations is not None:
-        return plan
-    if plan.kernels or plan.has_starts or nprocs or plan.cores > 1:
-        return replace(plan, pairs=plan.pairs * times)
-    return replace(plan, replays=max(plan.replays, times))
+def lengthened(plan: Plan, spec: Spec, times: int) -> Plan:
+    """Return the plan with more pairs, unless the test itself says how many calls there are."""
+    fixed = plan.exact or spec.iterations is not None
+    return plan if fixed else replace(plan, pairs=plan.pairs * times)
 
 
 def times_for(free_s: float, planned_s: float) -> int:

@@ -4,7 +4,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import Protocol, Self
+from typing import Protocol
 
 from pytest_rlperf.model.code import Ran
 from pytest_rlperf.model.result import Spending
@@ -53,13 +53,6 @@ class SideRun:
     ran: Ran | None = None  # None: it was not watched
     job: JobEnd | None = None  # of a side whose worker is an MPI job that failed
     cost: Spending = field(default_factory=Spending)  # as far as its worker told
-
-    def with_replay(self, later: Self) -> Self:
-        """Return how the test ended that was run again, with the slices of both runs."""
-        report, cost = later.report, self.cost + later.cost
-        if isinstance(self.report, Measurement) and isinstance(report, Measurement):
-            report = replace(report, block=self.report.block.with_replay(report.block))
-        return replace(later, report=report, cost=cost)
 
 
 class Output(Protocol):

@@ -13,7 +13,6 @@ from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker.kernels import NAMES, PIECE_CALLS
 from pytest_rlperf.workers.planning import (
     CROWDED,
-    CROWDED_REPLAYS,
     LIVE_BLOCK_NS,
     LONGEST,
     LONGEST_TURN_NS,
@@ -78,14 +77,7 @@ def test_sides_that_take_the_caches_from_each_other_get_long_turns(call_ns: floa
     assert (room.mode, room.abreast, room.alone) == (Mode.SLICED, False, 0)
     assert room.calls == max(1, round(ROOMY_SLICE_NS / call_ns))
     assert room.pairs >= 4
-
-
-def test_they_have_the_machine_for_themselves_and_are_run_several_times_in_a_process():
-    room = after_first_block(plan(4 * MS), seen(4 * MS))
-    assert (room.exclusive, room.replays) == (True, CROWDED_REPLAYS)
-    spec = Spec(first_call=True)
-    once = after_first_block(plan(4 * MS, spec), seen(4 * MS))
-    assert (once.exclusive, once.replays) == (True, 1)
+    assert room.exclusive
 
 
 @pytest.mark.parametrize(("head", "base"), [(1.0, 1.0), (1.5, 1.0), (1.0, 1.5), (1.2, 1.2)])
@@ -292,25 +284,9 @@ def test_a_block_is_lengthened_as_long_as_all_of_it_fits_into_the_time_that_is_f
     assert times_for(free_s, planned_s) == times
 
 
-def test_in_a_longer_block_the_test_is_run_several_times():
+def test_a_longer_block_has_more_pairs_of_the_same_slices():
     short = plan(10 * MS)
-    assert lengthened(short, Spec(), 4) == replace(short, replays=4)
-    assert lengthened(replace(short, replays=4), Spec(), 2).replays == 4
-
-
-@pytest.mark.parametrize(
-    ("short", "nprocs"),
-    [
-        (replace(plan(10 * MS), kernels=(("interpreter", 5),)), 0),
-        (plan(10 * MS, Spec(first_call=True)), 0),
-        (plan(10 * MS, Spec(imports=("lib",))), 0),
-        (replace(plan(10 * MS), cores=2), 0),
-        (plan(10 * MS), 2),
-    ],
-    ids=["its ratio to kernels is stored", "first call", "imports", "several cores", "ranks"],
-)
-def test_or_it_has_more_pairs_of_the_same_slices(short: Plan, nprocs: int):
-    assert lengthened(short, Spec(), 4, nprocs) == replace(short, pairs=4 * short.pairs)
+    assert lengthened(short, Spec(), 4) == replace(short, pairs=4 * short.pairs)
 
 
 def test_declared_iterations_are_not_lengthened():

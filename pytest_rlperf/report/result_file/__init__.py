@@ -68,7 +68,7 @@ TEST: Mapping[str, str] = {
     "device": "of arrays that are computed after the call: where, and how busy it was; else null",
     "repeat_command": "measures this test again",
     "first_call_ns": "the first call of a process, with compiling and cold caches",
-    "plan": "how it was measured: mode, calls a slice, pairs, runs a process (`replays`), warm-up",
+    "plan": "how it was measured: mode, calls a slice, pairs a block, warm-up",
     "blocks": "sums of each block, a process of each side",
     "ranks": "of an MPI test: times, imbalance, communication and memory by rank",
     "drift": "whether slices get slower as a block goes on",
