@@ -230,7 +230,7 @@ def pairs(over: Over) -> int:
     return plan.pairs
 
 
-def test_a_block_that_is_over_before_its_workers_are_up_gets_more_pairs():
+def test_a_block_that_takes_less_time_than_the_start_of_its_workers_gets_more_pairs():
     plain, waiting = run({"same": Fake()}), run({"same": Fake()}, startup_s=60.0)
     assert pairs(waiting) == LONGEST * pairs(plain)
 
