@@ -14,12 +14,11 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
 
-from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
-from pytest_rlperf.model.result import Spending
 
 HEAD, BASE = 0, 1
 SIDES = {HEAD: "head", BASE: "base"}

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.model.block import DeviceFacts, RankFacts, SideBlock
+from pytest_rlperf.model.block import DeviceFacts, RankFacts, SideBlock, Spending
 from pytest_rlperf.model.memory import Evidence, Pass, Probe, ProcessPeak, Site
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -20,7 +20,6 @@ from pytest_rlperf.model.profile import (
     OperatorCost,
     SlicesProfile,
 )
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.wire import (
     KINDS,
     Channel,

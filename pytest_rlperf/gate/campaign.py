@@ -16,10 +16,10 @@ from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
-from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.block import LEAST_BLOCKS, Spending
 from pytest_rlperf.model.metric import Metric
 from pytest_rlperf.model.plan import Plan, Scouted
-from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, Spending, TestResult
+from pytest_rlperf.model.result import OVERSUBSCRIBED, Progress, TestResult
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
 from pytest_rlperf.trees.code_changes import SameCode

@@ -24,10 +24,11 @@ from pytest_rlperf.gate.worker_args import Revisions, staged
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, Spending, TestResult
+from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import Profiler, point_to_revision

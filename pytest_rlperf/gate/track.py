@@ -5,12 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
 
-from pytest_rlperf.model.block import Block, LogRatios, SideBlock
+from pytest_rlperf.model.block import Block, LogRatios, SideBlock, Spending
 from pytest_rlperf.model.memory import Probe
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
-from pytest_rlperf.model.result import Failure, JobSize, Spending
+from pytest_rlperf.model.result import Failure, JobSize
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.mpi.report import render_job, render_outputs
 from pytest_rlperf.stats.decide import Decision

@@ -15,10 +15,10 @@ from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns, Points
 from pytest_rlperf.metrics.times import with_time_verdict
-from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.block import LEAST_BLOCKS, Spending
 from pytest_rlperf.model.memory import JUDGED, METRICS, Evidence, Limits, MemoryResult, Pass, Probe
 from pytest_rlperf.model.metric import KINDS, PEAK, Metric, MetricKind, Outcome, Verdict
-from pytest_rlperf.model.result import Progress, Spending, TestResult
+from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.wire import MemoryReport

@@ -1,7 +1,10 @@
-"""Measurements: a block is one fresh process a side; phases and drifts are seen within blocks."""
+"""Measurements: a block is one fresh process a side; phases and drifts are seen within blocks. And
+what measuring takes.
+"""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field, replace
+from typing import Self
 
 from pytest_rlperf.model.metric import Interval
 
@@ -142,3 +145,33 @@ class ReferenceTime:
     edition: int  # of the kernels
     log_ratios: Mapping[str, float]
     weights: Mapping[str, float] = field(default_factory=dict)  # of its unit; empty: not chosen
+
+
+# -- what measuring takes, in seconds by what they went to ---------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spending:
+    """The seconds of a run, of a test in it, or of one side of a block."""
+
+    preparing: float = 0.0  # the base tree, builds and facts of the machine
+    workers: float = 0.0  # starting and ending them, as far as the run waited for it
+    scouting: float = 0.0
+    fixtures: float = 0.0  # and the test's own lines around the measured call
+    warmup: float = 0.0  # calls before the slices, compiling included
+    waiting: float = 0.0  # for the partner, until it was ready or at its end, too
+    slices: float = 0.0  # of both sides
+    profiles: float = 0.0
+    memory: float = 0.0
+    rest: float = 0.0
+
+    def __add__(self, other: Self) -> Self:
+        return type(self)(*map(sum, zip(astuple(self), astuple(other), strict=True)))
+
+    def __mul__(self, share: float) -> Self:
+        return type(self)(*(share * part for part in astuple(self)))
+
+    def within(self, seconds: float) -> Self:
+        """Return the same parts with the rest of `seconds`."""
+        parts = sum(astuple(self)) - self.rest
+        return replace(self, rest=max(0.0, seconds - parts))

@@ -13,6 +13,7 @@ from pathlib import Path
 from pytest_rlperf.baselines.levels import Level
 from pytest_rlperf.gate.partners import Kernels
 from pytest_rlperf.gate.track import Track
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -27,7 +28,6 @@ from pytest_rlperf.model.profile import (
     SideProfile,
     SlicesProfile,
 )
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.options import ProfileWish
 from pytest_rlperf.profile.attribution import (
     ProfiledPair,

@@ -11,10 +11,9 @@ from typing import Any
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.machine.host import involuntary_switches, pin_job
 from pytest_rlperf.memory.probe import probe
-from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.phases import listen
 from pytest_rlperf.profile.clock import ProfilingClock, reader_of
 from pytest_rlperf.prove.slowed_clock import RealTime, SlowedClock, Spender

@@ -14,8 +14,8 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from pytest_rlperf.machine.host import core_ticks, steal_share
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.plan import Mode
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.wire import Order, WorkerKind
 from pytest_rlperf.worker import disturbance
 from pytest_rlperf.workers.lanes import Lane, Waiting, in_turns

@@ -6,8 +6,8 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Protocol
 
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.code import Ran
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,

@@ -17,9 +17,8 @@ from pytest_rlperf.gate.partners import (
     Partner,
     blocks_until,
 )
-from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.block import LEAST_BLOCKS, Spending
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
 from pytest_rlperf.stats.verdicts import Ended

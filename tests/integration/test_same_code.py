@@ -139,7 +139,7 @@ PROCESSES = {
     "    process = multiprocessing.get_context(method).Process(target=target, args=args)\n"
     "    process.start()\n    return process\n\n\n"
     "def each_call(target, method):\n"
-    "    start(target, method=method).join()\n    tick(1_000_000)\n",
+    "    start(target, method=method).join()\n    tick(1_000_000_000)\n",
     "tests/test_parallel.py": "import multiprocessing\n\nimport pytest\n\n"
     "from fakeclock import tick\nfrom lib.parallel import each_call, far, near, serve, start\n\n"
     "TARGETS = {'far': far, 'near': near}\n\n\n"

@@ -11,9 +11,10 @@ from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.memory import campaign
 from pytest_rlperf.memory.campaign import MemoryCampaign, repeats_for
 from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.memory import MIB, Limits, Pass, Probe
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.result import Spending, TestResult
+from pytest_rlperf.model.result import TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import MemoryReport, Order
 from pytest_rlperf.workers.side import SideRun, State

@@ -1,6 +1,6 @@
 """Seconds by what they went to."""
 
-from pytest_rlperf.model.result import Spending
+from pytest_rlperf.model.block import Spending
 
 
 def test_costs_add_up_part_by_part():

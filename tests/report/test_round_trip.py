@@ -25,6 +25,7 @@ from pytest_rlperf.model.block import (
     ReferenceTime,
     SideBlock,
     SideDrift,
+    Spending,
 )
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
@@ -60,7 +61,6 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
-    Spending,
     TestResult,
     Vanished,
 )

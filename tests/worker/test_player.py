@@ -15,11 +15,10 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError, PartnerGone
 from pytest_rlperf.fixtures import Rlperf
-from pytest_rlperf.model.block import SideBlock
+from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.memory import Pass, Probe
 from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Profiling
-from pytest_rlperf.model.result import Spending
 from pytest_rlperf.phases import phase
 from pytest_rlperf.wire import (
     BASE,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from pytest_rlperf.model.result import Spending
+from pytest_rlperf.model.block import Spending
 from pytest_rlperf.workers.blocks import Played
 from pytest_rlperf.workers.side import SideRun, State
 

@@ -22,6 +22,7 @@ from pytest_rlperf.model.block import (
     ReferenceTime,
     SideBlock,
     SideDrift,
+    Spending,
 )
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
@@ -56,7 +57,6 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
-    Spending,
     TestResult,
     Vanished,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.files import write_atomically
-from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, SideDrift
+from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, SideDrift, Spending
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import Interval, Metric, MetricFamily, Outcome
@@ -18,7 +18,6 @@ from pytest_rlperf.model.result import (
     RunResult,
     ScalingRow,
     ScalingTable,
-    Spending,
     TestResult,
     Trial,
 )
