@@ -334,11 +334,14 @@ class Campaign:
 
     def _shares(self, orders: Sequence[Order], index: int) -> list[list[Order]]:
         """Return the orders of each of the blocks that are played at once. A test has a part in as
-        many of them as it needs until there is something to decide; one that needs the machine for
-        itself in one of them, on another core each time. All sizes of a test are in the same
+        many of them as it needs until there is something to decide, or in all where starting their
+        workers takes longer than the tests: the next look comes sooner. One that needs the machine
+        for itself is in one of them, on another core each time. All sizes of a test are in the same
         blocks.
         """
         lanes = self._blocks.lanes
+        tests_s = sum(self._block_s(self.tracks[order.nodeid]) for order in orders)
+        in_all = tests_s < self._blocks.startup_s
         turn = index // lanes % lanes
         shares: list[list[Order]] = [[] for _ in range(lanes)]
         loads_s = [0.0] * lanes
@@ -350,7 +353,7 @@ class Campaign:
             if lanes > 1 and all(order.kind.shares_machine for order in asked):
                 wanted = max((self._next_look(t) - len(t.blocks) for t in own), default=1)
                 by_load = sorted(range(lanes), key=lambda k: (loads_s[k], (k - turn) % lanes))
-                chosen = by_load[: max(1, wanted)]
+                chosen = by_load[: lanes if in_all else max(1, wanted)]
             for k in chosen:
                 shares[k] += asked
                 loads_s[k] += sum(map(self._block_s, own))

@@ -263,6 +263,10 @@ def test_a_test_plays_on_all_cores_until_its_next_look_and_no_further():
     assert names_in(run({"same": Fake()}, lanes=2)) == [["same"], ["same"], [], ["same"]]
 
 
+def test_where_workers_start_longer_than_tests_take_it_plays_on_all_cores_at_any_rate():
+    assert names_in(run({"same": Fake()}, startup_s=60.0, lanes=2)) == [["same"]] * 4
+
+
 def test_tests_that_need_one_block_each_share_the_cores():
     blocks = names_in(run({"a": Fake(), "b": Fake(), "c": Fake(), "d": Fake()}, lanes=2))
     assert blocks[:2] == [["a", "b", "c", "d"]] * 2
