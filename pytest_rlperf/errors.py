@@ -3,8 +3,13 @@
 The message of an error says what failed, then what to do.
 """
 
-from collections.abc import Mapping
+import traceback
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
+from pathlib import Path
+
+PACKAGE = Path(__file__).parent
 
 
 class RlperfError(Exception):
@@ -29,6 +34,32 @@ class MemoryUnreadable(RlperfError):
 
 class PartnerGone(RlperfError):
     """The other side of the duet stopped in the middle of a test."""
+
+
+@contextmanager
+def never_fatal(say: Callable[[str], None]) -> Iterator[None]:
+    """Explain, draw or publish a result; where that fails, say why. It may cost the picture, never
+    the verdict.
+    """
+    try:
+        yield
+    except Exception as error:
+        say(_reason(error))
+
+
+def _reason(error: Exception) -> str:
+    """Return one line on an error: its message, and of a mistake of this plugin where it is."""
+    if isinstance(error, RlperfError):
+        return str(error)
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror if error.filename is None else f"{error.strerror}: {error.filename}"
+    frames = traceback.extract_tb(error.__traceback__)
+    own = [frame for frame in frames if Path(frame.filename).is_relative_to(PACKAGE)]
+    place = ""
+    if own:
+        file = Path(own[-1].filename).relative_to(PACKAGE.parent).as_posix()
+        place = f" at {file}:{own[-1].lineno}"
+    return f"{type(error).__name__}{place}: {error} (a mistake of pytest-rlperf: please report it)"
 
 
 class ExitCode(IntEnum):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from pytest_rlperf.commands.history import add_place, place_of
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.gate.publishing import write_report
+from pytest_rlperf.gate.publishing import report_files
 from pytest_rlperf.history.branch import NAME, history_of, history_on
 from pytest_rlperf.history.records import History
 from pytest_rlperf.report.result_file import ResultContent, read_run
@@ -26,7 +26,11 @@ def run(arguments: Namespace) -> int:
     folder: Path = arguments.out
     measured, content = read_run(arguments.result)
     try:
-        write_report(folder, measured, content, (), _history(arguments, content))
+        history = _history(arguments, content)
+        folder.mkdir(parents=True, exist_ok=True)
+        files = report_files(folder, measured, lambda: content, lambda: history)
+        for path, write in files.items():
+            write(path)
     except OSError as error:
         raise UsageError(
             f"{folder} cannot be written ({error.strerror}); name another folder with --out."

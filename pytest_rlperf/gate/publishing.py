@@ -3,13 +3,14 @@ tests, and to GitHub where that runs it.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 import pytest
 
+from pytest_rlperf.errors import never_fatal
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.history.branch import history_on
 from pytest_rlperf.history.records import History
@@ -47,32 +48,42 @@ def publish(
     """Write a run into all its places. A file that cannot be written does not take the others with
     it, nor what was measured.
     """
-    content = run_as_dict(run, exit_code)
-    past = None if settings.report is None else history_on(root, settings.history, content)
-    report = partial(write_report, run=run, content=content, notices=notices, history=past)
-    tried = (
-        _problem(settings.json, partial(write_json, content=content)),
-        _problem(settings.report, report),
-    )
-    problems = [problem for problem in tried if problem is not None]
-    summary = write_job_summary(run, notices, os.environ)
-    places = {item.nodeid: _place(item) for item in items}
-    return Published(
-        notices=(*problems, *([] if summary is None else [summary])),
-        annotations=tuple(render_annotations(run, places, os.environ)),
-        complete=not problems,
-    )
+    problems: list[str] = []
+    notes: list[str] = []
+    annotations: list[str] = []
+    for path, write in _files(run, exit_code, notices, settings, root).items():
+        with never_fatal(partial(_note_missing, problems, path)):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write(path)
+    with never_fatal(lambda why: notes.append(f"no job summary: {why}")):
+        notes += filter(None, [write_job_summary(run, notices, os.environ)])
+    with never_fatal(lambda why: notes.append(f"no annotations: {why}")):
+        places = {item.nodeid: _place(item) for item in items}
+        annotations += render_annotations(run, places, os.environ)
+    return Published((*problems, *notes), tuple(annotations), complete=not problems)
 
 
-def _problem(path: Path | None, write: Callable[[Path], None]) -> str | None:
-    """Write; return what went wrong, since a disk that was writable can be full by now."""
-    if path is None:
-        return None
-    try:
-        write(path)
-    except OSError as error:
-        return f"{path} cannot be written: {error.strerror}; what it would have held stands above."
-    return None
+def _files(
+    run: RunResult, exit_code: int, notices: Sequence[str], settings: Settings, root: Path
+) -> dict[Path, Callable[[Path], None]]:
+    """Return the files that were asked for, with what writes each."""
+    content = cache(lambda: run_as_dict(run, exit_code))
+    files: dict[Path, Callable[[Path], None]] = {}
+    if settings.report is not None:
+        files = report_files(
+            settings.report,
+            run,
+            content,
+            lambda: history_on(root, settings.history, content()),
+            notices,
+        )
+    if settings.json is not None:
+        files[settings.json] = lambda path: write_json(path, content())
+    return files
+
+
+def _note_missing(problems: list[str], path: Path, why: str) -> None:
+    problems.append(f"{path} cannot be written: {why}; what it would have held stands above.")
 
 
 def _place(item: pytest.Item) -> Place:
@@ -80,19 +91,25 @@ def _place(item: pytest.Item) -> Place:
     return Place(item.path, None if line is None else line + 1)
 
 
-def write_report(
+def report_files(
     folder: Path,
     run: RunResult,
-    content: ResultContent,
-    notices: Sequence[str],
-    history: History | None = None,
-) -> None:
-    """Write the folder of `--rlperf-report`; `content` is the run as `--rlperf-json` has it."""
-    folder.mkdir(parents=True, exist_ok=True)
-    write_json(folder / "report.json", content)
-    write_atomically(folder / "report.md", render_markdown(run, notices))
-    page = render_page(run, notices, load_flames(run, folder), history)
-    write_atomically(folder / "report.html", page)
+    content: Callable[[], ResultContent],
+    history: Callable[[], History | None],
+    notices: Sequence[str] = (),
+) -> dict[Path, Callable[[Path], None]]:
+    """Return the files of `--rlperf-report`, with what writes each; `content` returns
+    the run as `--rlperf-json` has it.
+    """
+
+    def write_page(path: Path) -> None:
+        write_atomically(path, render_page(run, notices, load_flames(run, folder), history()))
+
+    return {
+        folder / "report.json": lambda path: write_json(path, content()),
+        folder / "report.md": lambda path: write_atomically(path, render_markdown(run, notices)),
+        folder / "report.html": write_page,
+    }
 
 
 # -- the reports that pytest gets: each test's verdict as those of its phases --------------------
@@ -153,12 +170,20 @@ def _outcome(
     if test.skipped is not None:
         path, line, _ = item.location
         return "skipped", (path, (line or 0) + 1, f"Skipped: {test.skipped}")
-    texts = [*render_efficiency_lost(run, test.nodeid), *render_kpi_alerts(run, test.nodeid)]
+    texts: list[str] = []
+    with never_fatal(lambda why: texts.append(f"the rest cannot be told: {why}")):
+        texts += _failings(test, run, strict)
+    return ("failed", "\n".join(texts)) if texts else ("passed", None)
+
+
+def _failings(test: TestResult, run: RunResult, strict: bool) -> Iterator[str]:
+    """Yield why a test fails; nothing of one that passes."""
     gated = test.size is None or test.size.gated
     unsure = strict and gated and test.outcome in UNSURE
     if test.outcome in (Outcome.FAILED, Outcome.REGRESSED) or unsure:
-        texts.insert(0, render_failure(test, run.against))
-    return ("failed", "\n".join(texts)) if texts else ("passed", None)
+        yield render_failure(test, run.against)
+    yield from render_efficiency_lost(run, test.nodeid)
+    yield from render_kpi_alerts(run, test.nodeid)
 
 
 def _report(

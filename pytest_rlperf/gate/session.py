@@ -4,14 +4,14 @@ import datetime
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from pytest_rlperf.baselines.run import BaselineRun, has_own_baseline
-from pytest_rlperf.errors import ExitCode, RlperfError
+from pytest_rlperf.errors import ExitCode, RlperfError, never_fatal
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
@@ -148,7 +148,7 @@ class GateSession(MeasuringSession):
             interrupted = True
             try:
                 _measure_all(memory, campaign, budget, spent_s)
-                with _booked(spent_s, "profiles", budget):
+                with _booked(spent_s, "profiles", budget), self._said("no profile"):
                     self._explain(list(campaign.tracks.values()), partner, stage, line)
                 interrupted = False
             finally:  # Ctrl+C too: what was measured is kept
@@ -157,7 +157,8 @@ class GateSession(MeasuringSession):
                 if memory.unreached and needed_s is None:
                     needed_s = budget.advised_s(seconds + memory.needed_s())
                 memory.close(budget.seconds, needed_s, interrupted)
-                scouts.keep(campaign.scouts)
+                with self._said("nothing is remembered for the next run"):
+                    scouts.keep(campaign.scouts)
                 mode = self._store.mode if self._store else "against"
                 tests = _attached(benchmarks, campaign.results(), memory)
                 run = self._result(mode, tests, facts, seconds, interrupted)
@@ -174,6 +175,14 @@ class GateSession(MeasuringSession):
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
+
+    def _said(self, what: str) -> AbstractContextManager[None]:
+        """Let what no verdict needs fail, and say so after them."""
+
+        def note(why: str) -> None:
+            self._notices += (f"{what}: {why}",)
+
+        return never_fatal(note)
 
     def _explain(
         self, tracks: Sequence[Track], partner: Partner, stage: Stage, line: ProgressLine

@@ -125,11 +125,14 @@ def weighted_median(values: Sequence[tuple[float, float]]) -> float:
 
 def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool) -> Explanation:
     """Blame functions for a change; `measured` is that without the profiler, if there was one."""
+    computing = _mean(pair.head.computing for pair in pairs) if pairs else 1.0
+    by_mean = by_mean or computing < WAITING
+    # Where taking the profiler's own time off left nothing, there is nothing to compare.
+    pairs = [pair for pair in pairs if all(side.total_ns(by_mean) > 0 for side in pair)]
     if len(pairs) < LEAST_BLOCKS:
         note = f"only {len(pairs)} pairs of processes could be profiled"
         return Explanation(pairs=len(pairs), note=note)
-    computing = _mean(pair.head.computing for pair in pairs)
-    profiles = _Profiles(pairs, by_mean or computing < WAITING)
+    profiles = _Profiles(pairs, by_mean)
     base_ns = profiles.base_ns()
     total_ns = estimate(profiles.total_changes_ns()).mean
     blamed = _blamed(profiles, base_ns, total_ns)
@@ -139,7 +142,7 @@ def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool
     whole_ns = max(total_ns, blamed_ns)
     shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in blamed]
     causes = [c for c in shared if c.share >= LEAST_CERTAIN_SHARE and (explained or _is_certain(c))]
-    change = total_ns / base_ns if base_ns else 0.0
+    change = total_ns / base_ns
     return Explanation(
         causes=tuple(sorted(causes, key=lambda cause: cause.share, reverse=True)[:MOST_CAUSES]),
         pairs=len(pairs),

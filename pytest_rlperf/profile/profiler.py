@@ -8,9 +8,11 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 from pytest_rlperf.baselines.levels import Level
+from pytest_rlperf.errors import never_fatal
 from pytest_rlperf.gate.partners import Kernels
 from pytest_rlperf.gate.track import Track
 from pytest_rlperf.model.block import Spending
@@ -186,7 +188,8 @@ class Profiler:
             return
         played = self._played({_nodeid(t): (t, _function_plan(t)) for t in asked}, PAIRS)
         for track in asked:
-            track.explanation = self._explained(track, played[_nodeid(track)])
+            with never_fatal(partial(_leave_note, track)):
+                track.explanation = self._explained(track, played[_nodeid(track)])
         if self.wish.lines:
             self._add_lines(asked)
 
@@ -268,6 +271,10 @@ def _with_revision(commit: str | None) -> str:
         "a baseline holds no code to look into; "
         f"--rlperf-against={commit[:SHORT] if commit else 'REF'} compares with {what} and tells why"
     )
+
+
+def _leave_note(track: Track, why: str) -> None:
+    track.explanation = Explanation(note=f"no profile: {why}")
 
 
 def _regressed(track: Track) -> bool:

@@ -4,8 +4,10 @@ import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict
+from functools import partial
 from typing import TextIO
 
+from pytest_rlperf.errors import never_fatal
 from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
 from pytest_rlperf.model.metric import COMPARED, Metric, Outcome
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
@@ -19,6 +21,7 @@ from pytest_rlperf.report.metrics import SECTIONS, render_metric_failures, rende
 from pytest_rlperf.report.text import (
     WORDS,
     Rows,
+    Style,
     StyledLine,
     name_some,
     render_interval,
@@ -226,28 +229,41 @@ def render_witnesses(test: TestResult) -> str:
 # -- the summary, part by part ------------------------------------------------------------------
 
 
+Part = Callable[[RunResult], Iterable[StyledLine | str]]
+
+
 def render_sections(run: RunResult) -> list[StyledLine]:
     """Return the parts of the summary, verdicts first; one that has nothing to say is left out."""
-    advice = [f"advice: {line}" for line in render_advice(run)]
-    parts = [
-        render_table(run),
-        *(render_metric_table(run, section) for section in SECTIONS),
-        _plain(render_phase_table(run)),
-        _plain(render_explanations(run)),
-        _plain(render_scaling(run)),
-        render_kpi_table(run),
-        _plain(render_categories(run)),
-        _plain(advice),
-        _plain(render_cost(run)),
+    parts: list[Part] = [
+        render_table,
+        *(partial(render_metric_table, section=section) for section in SECTIONS),
+        render_phase_table,
+        render_explanations,
+        render_scaling,
+        render_kpi_table,
+        render_categories,
+        _render_advice,
+        render_cost,
     ]
     lines: list[StyledLine] = []
     for part in parts:
-        lines += [*([StyledLine("")] if lines else []), *part] if part else []
+        shown = _shown(part, run)
+        lines += [*([StyledLine("")] if lines else []), *shown] if shown else []
     return lines
 
 
-def _plain(texts: Iterable[str]) -> list[StyledLine]:
-    return [StyledLine(text) for text in texts]
+def _shown(
+    part: Callable[[RunResult], Iterable[StyledLine | str]], run: RunResult
+) -> list[StyledLine]:
+    """Return the lines of a part; where they cannot be made, what there is of them, and why."""
+    lines: list[StyledLine] = []
+    with never_fatal(lambda why: lines.append(StyledLine(f"this is not all: {why}", Style.POOR))):
+        lines += (line if isinstance(line, StyledLine) else StyledLine(line) for line in part(run))
+    return lines
+
+
+def _render_advice(run: RunResult) -> list[str]:
+    return [f"advice: {line}" for line in render_advice(run)]
 
 
 PARTS = {"workers": "starting workers", "warmup": "warm-up", "waiting": "waiting for the partner"}

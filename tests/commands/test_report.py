@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.cli import main
-from pytest_rlperf.gate.publishing import write_report
+from pytest_rlperf.gate.publishing import report_files
 from pytest_rlperf.history.branch import HistoryBranch
 from pytest_rlperf.history.file import HistoryFile
 from pytest_rlperf.report.result_file import run_as_dict, write_json
@@ -30,7 +30,10 @@ def test_all_three_files_are_those_that_the_run_would_have_written(
     ours, runs = result.parent / "ours", result.parent / "runs"
     assert main(["report", str(result), "--out", str(ours)]) == 0
     assert capsys.readouterr().out == f"{ours / 'report.html'}\n"
-    write_report(runs, EVERYTHING, run_as_dict(EVERYTHING, 1), ())
+    runs.mkdir()
+    content = run_as_dict(EVERYTHING, 1)
+    for path, write in report_files(runs, EVERYTHING, lambda: content, lambda: None).items():
+        write(path)
     names = sorted(path.name for path in ours.iterdir())
     assert names == ["report.html", "report.json", "report.md"]
     assert [(ours / name).read_text() for name in names] == [

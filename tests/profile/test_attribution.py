@@ -137,6 +137,19 @@ def test_two_pairs_are_too_few():
     assert found.note == "only 2 pairs of processes could be profiled"
 
 
+def test_a_base_of_which_the_profilers_own_time_left_nothing_explains_nothing():
+    nothing = {function: (calls, 0.0) for function, (calls, _) in BASE.items()}
+    found = explain(pairs(nothing, BASE), measured=0.2, by_mean=False)
+    assert (found.causes, found.note) == ((), "only 0 pairs of processes could be profiled")
+
+
+def test_pairs_of_which_something_is_left_are_enough():
+    nothing = {function: (calls, 0.0) for function, (calls, _) in BASE.items()}
+    slower = {**BASE, LEARN: (5, 150.0)}
+    found = explain([*pairs(nothing, BASE), *pairs(BASE, slower)], measured=0.2, by_mean=False)
+    assert (found.pairs, found.causes[0].function) == (8, LEARN)
+
+
 def test_of_shares_that_outweigh_a_gain_elsewhere_none_is_above_the_whole():
     head = {**BASE, LEARN: (5, 190.0), ACT: (5, 50.0)}
     found = explain(pairs(BASE, head), measured=0.16, by_mean=False)
