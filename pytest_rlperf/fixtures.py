@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_rlperf.awaiting import blocking, refuse_unused
 from pytest_rlperf.errors import FixtureError, UsageError
 from pytest_rlperf.phases import Phase, phase
 
@@ -82,6 +83,18 @@ class Rlperf:
         steps = checked_steps(self._steps if steps is None else steps)
         if self._player is not None:
             return self._player.play(self._calls()(func, args, kwargs, setup), work, steps)
+        result = self._called_once(func, args, kwargs, setup)
+        refuse_unused(result)
+        return result
+
+    def _called_once(
+        self,
+        func: Callable[..., Any],
+        args: tuple[Any, ...],
+        kwargs: Mapping[str, object],
+        setup: Callable[[], Any] | None,
+    ) -> Any:
+        func = blocking(func)
         if setup is None:
             return func(*args, **kwargs)
         state = setup()

@@ -25,6 +25,7 @@ from typing import Any, Self
 
 import psutil
 
+from pytest_rlperf.awaiting import refuse_unused
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.memory import watcher
 from pytest_rlperf.memory.counters import (
@@ -313,4 +314,5 @@ def probe(order: Probe, calls: Calls | Rounds) -> MemoryReport:
     if isinstance(calls, Rounds):  # the test counts its calls
         repeats = min(repeats, calls.warmup + calls.rounds)
     report, calls.result = LOOKS[order.look](call, repeats)
+    refuse_unused(calls.result)
     return report

@@ -13,6 +13,7 @@ from keyword import iskeyword
 from numbers import Real
 from typing import Any, Protocol, cast
 
+from pytest_rlperf.awaiting import blocking, is_async
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.wire import Measurement
@@ -58,7 +59,8 @@ def make_loop(
     """Return a function of n that calls `func` n times and returns the last result.
 
     The call is written out with its arguments as locals: unpacking `*args` and `**kwargs`
-    costs as much as a 50 ns function and would dilute a change in one.
+    costs as much as a 50 ns function and would dilute a change in one. Coroutines are awaited, all
+    of them in one that the event loop runs.
     """
     if not all(name.isidentifier() and not iskeyword(name) for name in kwargs):
         return make_loop(partial(func, *args, **kwargs), (), {})  # such as **{"lambda": 0.9}
@@ -68,15 +70,34 @@ def make_loop(
     call = [f"a{i}" for i in range(len(args))]
     call += [f"{name}=k{i}" for i, name in enumerate(kwargs)]
     defaults = ", ".join(f"{name}={name}" for name in scope)
+    define, wait = ("async def", "await ") if is_async(func) else ("def", "")
     source = (
-        f"def loop(n, {defaults}):\n"
+        f"{define} loop(n, {defaults}):\n"
         "    result = None\n"
         "    for _ in repeat(None, n):\n"
-        f"        result = func({', '.join(call)})\n"
+        f"        result = {wait}func({', '.join(call)})\n"
         "    return result\n"
     )
     exec(compile(source, "<rlperf loop>", "exec"), scope)
-    return cast(Callable[[int], Any], scope["loop"])
+    return cast(Callable[[int], Any], blocking(cast(Callable[[int], Any], scope["loop"])))
+
+
+def over_states(func: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
+    """Return a function that calls `func` with each of some states, and returns the last result."""
+
+    def loop(states: Sequence[Any]) -> Any:
+        result = None
+        for state in states:
+            result = func() if state is None else func(state)
+        return result
+
+    async def awaiting_loop(states: Sequence[Any]) -> Any:
+        result = None
+        for state in states:
+            result = await (func() if state is None else func(state))
+        return result
+
+    return blocking(awaiting_loop) if is_async(func) else loop
 
 
 def _bare_loop(n: int) -> None:
@@ -142,7 +163,7 @@ class Calls:
         kwargs: Mapping[str, object] | None = None,
         setup: Callable[[], Any] | None = None,
     ) -> None:
-        self._func = func
+        self._over_states = over_states(func)
         self._setup = setup
         self._loop = make_loop(func, args, kwargs or {})
         self.result: Any = None  # of the last call
@@ -192,13 +213,6 @@ class Calls:
         self.result = result
         return elapsed
 
-    def _over_states(self, states: Sequence[Any]) -> Any:
-        func = self._func
-        result = None
-        for state in states:
-            result = func() if state is None else func(state)
-        return result
-
 
 # -- calls that a test counts: `benchmark.pedantic` makes as many as it says --------------------
 
@@ -239,7 +253,7 @@ class Rounds:
         self.setup_ns = 0.0  # wall time of setup and teardown a call, as seen in the last slice
         self.times_ns: list[float] = []  # of a call, one a round after the warm-up
         self.settle = Settling()
-        self._func = func
+        self._func = blocking(func)
         self._fixed: Arguments = (args, kwargs or {})
         self._setup = setup
         self._teardown = teardown

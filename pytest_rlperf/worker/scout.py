@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import psutil
 
+from pytest_rlperf.awaiting import refuse_unused
 from pytest_rlperf.machine.host import ended_children_cpu, threads_delay_ns
 from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Scouted
 from pytest_rlperf.worker.calls import Calls, Rounds
@@ -61,6 +62,7 @@ def scout(
 def _look(calls: Calls, clock: Clock, now_quiet: Callable[[], None]) -> Scouted:
     """Look at a function by calling it until 10 ms are full."""
     elapsed = calls.timed(1, clock)
+    refuse_unused(calls.result)
     now_quiet()
     first_ns, number = elapsed.own_ns, 1
     most = SETUP_CALLS_MAX if calls.has_setup else MOST_CALLS
@@ -94,6 +96,7 @@ def _look_at_rounds(rounds: Rounds, clock: Clock) -> Scouted:
         rounds.once()
     number = rounds.iterations
     elapsed = rounds.timed(number, clock)
+    refuse_unused(rounds.result)
     first_ns = elapsed.own_ns // number
     if rounds.rounds > 1:
         number = (rounds.rounds - 1) * rounds.iterations
