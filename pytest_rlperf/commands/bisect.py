@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from pytest_rlperf.errors import RevisionError, UsageError
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.metric import WITHIN, Interval, Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_fraction, parse_seconds
 from pytest_rlperf.report.text import render_interval
 from pytest_rlperf.trees.git import SHORT, git, git_or_none, resolve
@@ -120,8 +120,7 @@ def _advice(folder: Path, first: str, last: str) -> str:
 ANSWERS = {
     Outcome.REGRESSED: Answer.SLOW,
     Outcome.ACCEPTED: Answer.SLOW,
-    Outcome.UNCHANGED: Answer.FAST,
-    Outcome.IMPROVED: Answer.FAST,
+    **dict.fromkeys(WITHIN, Answer.FAST),
     Outcome.SAME_CODE: Answer.FAST,
 }
 """Other outcomes tell nothing: the commit cannot be imported, fails, or cannot be judged."""

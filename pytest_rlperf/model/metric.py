@@ -20,8 +20,10 @@ from pytest_rlperf.model.quantity import (
 class Outcome(StrEnum):
     REGRESSED = "regressed"
     ACCEPTED = "accepted"  # regressed, as the project allows for a while
+    SLOWER = "slower"  # beyond doubt, and within what is allowed
     UNCHANGED = "unchanged"
-    IMPROVED = "improved"
+    FASTER = "faster"  # beyond doubt
+    IMPROVED = "improved"  # beyond doubt, by more than a regression would be allowed
     INCONCLUSIVE = "inconclusive"
     NOT_MEASURED = "not_measured"  # the budget did not reach it
     INCOMPARABLE = "incomparable"
@@ -32,9 +34,10 @@ class Outcome(StrEnum):
     SHOWN = "shown"  # a number beside the verdicts, which nothing judges
 
 
-COMPARED = frozenset(
-    {Outcome.REGRESSED, Outcome.ACCEPTED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.INCONCLUSIVE}
-)
+WITHIN = frozenset({Outcome.SLOWER, Outcome.UNCHANGED, Outcome.FASTER, Outcome.IMPROVED})
+"""Outcomes of what is no more than allowed."""
+
+COMPARED = WITHIN | {Outcome.REGRESSED, Outcome.ACCEPTED, Outcome.INCONCLUSIVE}
 """Outcomes that rest on a comparison."""
 
 UNSURE = frozenset(
@@ -50,7 +53,9 @@ WORST_FIRST = (
     Outcome.NOT_MEASURED,
     Outcome.INCOMPARABLE,
     Outcome.NO_BASELINE,
+    Outcome.SLOWER,
     Outcome.IMPROVED,
+    Outcome.FASTER,
     Outcome.UNCHANGED,
     Outcome.SAME_CODE,
     Outcome.SKIPPED,

@@ -10,6 +10,7 @@ from pytest_rlperf.model.memory import MemoryResult, Site
 from pytest_rlperf.model.metric import (
     COMPARED,
     PEAK,
+    WITHIN,
     Metric,
     MetricFamily,
     Outcome,
@@ -97,8 +98,7 @@ SIZES_AND_STARTS = MetricSection(
     frozenset({MetricFamily.GROWTH, MetricFamily.START}),
     "metric",
     "blocks",
-    remarked=frozenset(Outcome)
-    - {Outcome.REGRESSED, Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.NOT_MEASURED},
+    remarked=frozenset(Outcome) - (WITHIN | {Outcome.REGRESSED, Outcome.NOT_MEASURED}),
     quiet=frozenset({Outcome.NOT_MEASURED}),  # as the time of the same test, which is told
 )
 SECTIONS = (MEMORY, SIZES_AND_STARTS)

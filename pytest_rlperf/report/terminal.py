@@ -9,7 +9,7 @@ from typing import TextIO
 
 from pytest_rlperf.errors import never_fatal
 from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
-from pytest_rlperf.model.metric import COMPARED, Metric, Outcome
+from pytest_rlperf.model.metric import COMPARED, WITHIN, Metric, Outcome
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import Progress, RunResult, TestResult, Vanished
 from pytest_rlperf.mpi.scaling import render_scaling
@@ -134,12 +134,11 @@ def _call_times(time: Metric, head: float) -> tuple[float, float | None]:
 def remarks(test: TestResult) -> Iterator[str]:
     """Yield what the numbers do not show."""
     v = test.headline
-    plain = {Outcome.UNCHANGED, Outcome.IMPROVED, Outcome.REGRESSED, Outcome.SAME_CODE}
-    slower = v.outcome is Outcome.UNCHANGED and v.interval is not None and v.interval.low > 0
+    plain = WITHIN | {Outcome.REGRESSED, Outcome.SAME_CODE}
     if test.failure or test.skipped is not None:
         return
     label = f" ({v.label})" if v.label and test.time else ""
-    if v.outcome not in plain or label or slower:
+    if v.outcome not in plain or label:
         yield f"{WORDS[v.outcome]}: {v.reason}{label}"
     if is_cold(test):
         yield f"the first call took {format_time(test.first_call_ns or 0)}, outside of the slices"

@@ -23,6 +23,7 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
 
 WORDS = {outcome: outcome.value.replace("_", " ") for outcome in Outcome}
+WORDS[Outcome.SLOWER] = "slower (allowed)"
 WORDS[Outcome.REGRESSED] = "REGRESSED"
 DETECTS = "the smallest slowdown that this run would have called a regression."
 
@@ -251,7 +252,7 @@ def render_tests(number: int) -> str:
 def render_summary(run: RunResult) -> str:
     """Return "1 regressed, 8 unchanged": worst first."""
     counts = Counter(test.outcome for test in run.tests)
-    return ", ".join(f"{counts[o]} {o.value.replace('_', ' ')}" for o in WORST_FIRST if counts[o])
+    return ", ".join(f"{counts[o]} {WORDS[o].lower()}" for o in WORST_FIRST if counts[o])
 
 
 def render_undecided(run: RunResult) -> str | None:

@@ -60,6 +60,9 @@ CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
 MATTERS = 0.25
 """A disagreement of the sums smaller than this share of the threshold changes no verdict."""
+NOTICED = 0.1
+"""A share of the threshold: where memory happens to lie moves a test by so little, and it is called
+unchanged though the interval may exclude zero."""
 REPORTED_CONFIDENCE = 0.95
 REPORTED_TAIL = (1 - REPORTED_CONFIDENCE) / 2
 MOST_BLUR = NormalDist().inv_cdf(1 - REPORTED_TAIL)
@@ -113,6 +116,11 @@ class Gate:
     def improved_limit(self) -> float:
         """The limit below which a change is an improvement by more than the threshold."""
         return math.log1p(-min(self.threshold, 0.99))
+
+    @property
+    def tells_small_changes(self) -> bool:
+        """Whether a pass that is slower or faster beyond doubt is called so."""
+        return True
 
     def change(self, difference: float) -> float:
         """Convert a difference on the scale of the blocks to the change that is reported."""
@@ -169,6 +177,10 @@ class DifferenceGate(Gate):
     @property
     def improved_limit(self) -> float:
         return -self.threshold
+
+    @property
+    def tells_small_changes(self) -> bool:
+        return False  # no amount is slower or faster
 
     def change(self, difference: float) -> float:
         return difference
@@ -236,8 +248,16 @@ def _passes(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> bool:
 
 
 def _kind_of_pass(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outcome:
-    bound = gate.bound(_estimate(blocks, sums, gate), 1 - SUSPECT_LEVEL)
-    return Outcome.IMPROVED if bound < gate.improved_limit else Outcome.UNCHANGED
+    """Name a pass by the interval that is shown with it."""
+    estimated = _estimate(blocks, sums, gate)
+    low, high = (gate.bound(estimated, tail) for tail in (SHOWN_TAIL, 1 - SHOWN_TAIL))
+    if high < gate.improved_limit:
+        return Outcome.IMPROVED
+    if not gate.tells_small_changes or abs(estimated.mean) < NOTICED * gate.limit:
+        return Outcome.UNCHANGED
+    if high < 0:
+        return Outcome.FASTER
+    return Outcome.SLOWER if low > 0 else Outcome.UNCHANGED
 
 
 def _kind_of_end(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outcome:

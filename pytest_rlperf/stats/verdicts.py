@@ -130,9 +130,12 @@ def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
             return f"slower than the allowed {allowed}, beyond doubt{by}"
         case Outcome.IMPROVED:
             return f"faster by more than {format_percent(threshold, signed=False)}{by}"
+        case Outcome.FASTER:
+            return f"faster, beyond doubt{by}"
+        case Outcome.SLOWER:
+            return f"slower, beyond doubt, and within the allowed {allowed}{by}"
         case Outcome.UNCHANGED:
-            slower = decision.interval is not None and decision.interval.low > 0
-            return f"{'slower, ' * slower}within the allowed {allowed}"
+            return f"within the allowed {allowed}"
         case _:
             return _inconclusive(decision, threshold, allowed, interrupted)
 

@@ -38,11 +38,10 @@ def ended(project: Project) -> Ended:
     return project.measure("--rlperf-threshold=20%")
 
 
-def test_a_change_within_the_threshold_is_unchanged(ended: Ended):
+def test_a_gain_smaller_than_the_threshold_is_no_improvement(ended: Ended):
     metric = ended.metric("test_run")
     assert metric["threshold"] == 0.2  # and not the ini file's
-    assert metric["outcome"] == "unchanged"
-    assert metric["reason"] == "within the allowed +20.0 %"
+    assert (metric["outcome"], metric["reason"]) == ("faster", "faster, beyond doubt")
 
 
 def test_the_markers_own_threshold_comes_first(ended: Ended):

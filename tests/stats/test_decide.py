@@ -11,7 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
-from pytest_rlperf.model.metric import Outcome
+from pytest_rlperf.model.metric import WITHIN, Outcome
 from pytest_rlperf.stats.decide import (
     BUILD_LEVEL,
     FIRST_FRESH,
@@ -23,6 +23,7 @@ from pytest_rlperf.stats.decide import (
     SUSPECT_RATE,
     TEST_LEVEL,
     Decision,
+    DifferenceGate,
     Gate,
     by_sums,
     decide,
@@ -68,9 +69,9 @@ def simulate(change: float, gate: Gate, runs: int, spread: float = 0.01) -> Coun
     [
         (+0.20, Outcome.REGRESSED),
         (+0.10, Outcome.REGRESSED),
-        (+0.03, Outcome.UNCHANGED),
+        (+0.03, Outcome.SLOWER),
         (+0.00, Outcome.UNCHANGED),
-        (-0.03, Outcome.UNCHANGED),
+        (-0.03, Outcome.FASTER),
         (-0.10, Outcome.IMPROVED),
         (-0.50, Outcome.IMPROVED),
     ],
@@ -349,7 +350,30 @@ def test_a_larger_suite_sees_a_change_beyond_the_threshold_no_later():
 def test_unchanged_code_is_never_called_slower():
     found = simulate(0.0, GATE, 1000)
     assert found[Outcome.REGRESSED] == found[Outcome.IMPROVED] == 0
-    assert found[Outcome.UNCHANGED] >= 995
+    assert found[Outcome.UNCHANGED] >= 940
+    assert sum(found[outcome] for outcome in WITHIN) >= 995
+
+
+def test_a_pass_is_named_by_the_interval_that_is_shown_with_it():
+    improved, faster = blocks(-0.076, spread=0.008), blocks(-0.051, spread=0.008)
+    for some, outcome in ((improved, Outcome.IMPROVED), (faster, Outcome.FASTER)):
+        found = decide(some, GATE)
+        assert found.outcome is outcome
+        assert found.interval is not None
+        assert found.interval.high < 0
+        assert (found.interval.high < -GATE.threshold) is (outcome is Outcome.IMPROVED)
+
+
+def test_a_tenth_of_what_is_allowed_is_no_change_however_sure():
+    for change in (-0.004, 0.004):
+        assert decide(blocks(change, spread=0.0001), GATE).outcome is Outcome.UNCHANGED
+
+
+def test_an_amount_is_neither_slower_nor_faster():
+    gate = DifferenceGate(100.0)
+    for change in (-50.0, 50.0):
+        found = decide([LogRatios(change + k % 2, change + k % 2) for k in range(16)], gate)
+        assert found.outcome is Outcome.UNCHANGED
 
 
 @pytest.mark.parametrize(("threshold", "change"), [(0.05, 0.10), (0.02, 0.04)])

@@ -59,7 +59,12 @@ def test_what_is_shown_has_its_interval_and_no_judgement():
     [
         (Outcome.IMPROVED, Interval(-0.2, -0.21, -0.19), "faster by more than 5.0 %"),
         (Outcome.UNCHANGED, Interval(0.0, -0.01, 0.01), "within the allowed +5.0 %"),
-        (Outcome.UNCHANGED, Interval(0.02, 0.01, 0.03), "slower, within the allowed +5.0 %"),
+        (
+            Outcome.SLOWER,
+            Interval(0.02, 0.01, 0.03),
+            "slower, beyond doubt, and within the allowed +5.0 %",
+        ),
+        (Outcome.FASTER, Interval(-0.02, -0.03, -0.01), "faster, beyond doubt"),
         (
             Outcome.INCONCLUSIVE,
             Interval(0.05, 0.04, 0.06),
