@@ -31,7 +31,7 @@ from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, TestResult
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
-from pytest_rlperf.profile.profiler import Profiler, point_to_revision
+from pytest_rlperf.profile.profiler import PROFILES_S, Profiler, point_to_revision
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
 from pytest_rlperf.report.text import Style, render_summary, render_undecided
 from pytest_rlperf.stats.verdicts import Ended
@@ -193,7 +193,9 @@ class GateSession(MeasuringSession):
             point_to_revision(tracks, partner, wish)
         else:
             own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
-            Profiler(stage, wish, self._settings.report or own, line.write).explain(tracks)
+            most_s = min(PROFILES_S, self._settings.budget_s)
+            graphs = self._settings.report or own
+            Profiler(stage, wish, graphs, line.write, most_s).explain(tracks)
 
     def _memory(
         self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
@@ -248,7 +250,9 @@ class GateSession(MeasuringSession):
             partner = f"against {self._against}, allowed {format_percent(allowed)}"
             if s.against is None:
                 partner = f"{NO_OWN}: {partner}"
-        return f"rlperf: {render_header(partner, s.budget_s, available_cores())}"
+        explains = self._revision is not None and s.profile.on_regression
+        most_s = min(PROFILES_S, s.budget_s) if explains else 0.0
+        return f"rlperf: {render_header(partner, s.budget_s, available_cores(), most_s)}"
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int

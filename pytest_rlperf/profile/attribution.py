@@ -47,6 +47,10 @@ LEAST_CHANGE = 0.02
 functions by as much."""
 LEAST_EXPLAINED = 1 / 3
 """The least share of the measured change that those blamed must explain."""
+MOST_SEEN = 3.0
+SLACK = 0.10
+"""A change under the profiler that is more than so many times, and by so much larger than, what was
+measured without it is of the moment, or of the profiler: it explains nothing."""
 LEAST_SHARE = 0.10
 """The least share of the change that a function is blamed for whose calls did not change."""
 LEAST_OTHERS = 3
@@ -137,18 +141,22 @@ def explain(pairs: Sequence[ProfiledPair], measured: float | None, by_mean: bool
     total_ns = estimate(profiles.total_changes_ns()).mean
     blamed = _blamed(profiles, base_ns, total_ns)
     blamed_ns = sum(cause.change_ns for cause in blamed)
-    explained = measured is None or blamed_ns >= LEAST_EXPLAINED * measured * base_ns
+    change = total_ns / base_ns
+    contradicts = measured is not None and change > max(MOST_SEEN * measured, measured + SLACK)
+    explained = measured is None or (
+        blamed_ns >= LEAST_EXPLAINED * measured * base_ns and not contradicts
+    )
     # The sum of those blamed may exceed the whole where another function became faster.
     whole_ns = max(total_ns, blamed_ns)
     shared = [replace(cause, share=cause.change_ns / whole_ns) for cause in blamed]
     causes = [c for c in shared if c.share >= LEAST_CERTAIN_SHARE and (explained or _is_certain(c))]
-    change = total_ns / base_ns
+    unexplained = measured if blamed or contradicts else None
     return Explanation(
         causes=tuple(sorted(causes, key=lambda cause: cause.share, reverse=True)[:MOST_CAUSES]),
         pairs=len(pairs),
-        change=change,
+        change=None if contradicts else change,
         computing=computing,
-        note=None if causes else _why_nobody(change, measured if blamed else None, len(pairs)),
+        note=None if causes else _why_nobody(change, unexplained, len(pairs)),
     )
 
 

@@ -150,8 +150,9 @@ LINE_PAIRS = 3
 PATIENCE_S = 60.0
 """The time for one test in one process, besides what it should take."""
 STARTUP_S = 120.0
-LONGEST_S = 120.0
-"""The time for profiling; then it is over with the pairs there are."""
+PROFILES_S = 120.0
+"""The most time for profiling, or as much as the budget is if that is less; then it is over with
+the pairs there are."""
 
 
 @dataclass(slots=True)
@@ -180,18 +181,21 @@ class Profiler:
     wish: ProfileWish
     graphs: Path  # folder for flame graphs
     say: Callable[[str], None]
+    most_s: float = PROFILES_S
 
     def explain(self, tracks: Sequence[Track]) -> None:
         """Leave an explanation in each track that needs one."""
         asked = [track for track in tracks if self._needs(track)]
         if not asked or not PAIRS:
             return
-        played = self._played({_nodeid(t): (t, _function_plan(t)) for t in asked}, PAIRS)
+        until = time.monotonic() + self.most_s
+        plans = {_nodeid(t): (t, _function_plan(t)) for t in asked}
+        played = self._played(plans, PAIRS, until)
         for track in asked:
             with never_fatal(partial(_leave_note, track)):
                 track.explanation = self._explained(track, played[_nodeid(track)])
         if self.wish.lines:
-            self._add_lines(asked)
+            self._add_lines(asked, until)
 
     def _needs(self, track: Track) -> bool:
         """Return whether the user wishes to know why this test takes as long as it does."""
@@ -200,13 +204,12 @@ class Profiler:
         return self.wish.always or (_regressed(track) and self.wish.on_regression)
 
     def _played(
-        self, asked: Mapping[str, tuple[Track, Plan]], pairs: int
+        self, asked: Mapping[str, tuple[Track, Plan]], pairs: int, until: float
     ) -> Mapping[str, ProfiledRuns]:
         """Run tests under the profiler in so many pairs of processes; return the runs by test."""
         runs = {nodeid: ProfiledRuns() for nodeid in asked}
         orders = [_order(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
-        until = time.monotonic() + LONGEST_S
         try:
             for index in range(1, pairs + 1, blocks.lanes):
                 shares = [orders] * min(blocks.lanes, pairs + 1 - index)
@@ -240,10 +243,10 @@ class Profiler:
         assert profile is not None
         return side_profile(profile, Places(self.stage.sides[side].tree, self.stage.sys_path))
 
-    def _add_lines(self, tracks: Sequence[Track]) -> None:
+    def _add_lines(self, tracks: Sequence[Track], until: float) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
         asked = {n: (t, _line_plan(t, function)) for n, (t, function) in named.items() if function}
-        for nodeid, runs in self._played(asked, LINE_PAIRS).items():
+        for nodeid, runs in self._played(asked, LINE_PAIRS, until).items():
             track, function = named[nodeid]
             head, base = (_line_profiles(runs.played, side) for side in (HEAD, BASE))
             assert track.explanation is not None

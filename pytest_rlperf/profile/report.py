@@ -38,7 +38,7 @@ def render_explanation(explanation: Explanation) -> list[str]:
 
 def render_profile(explanation: Explanation) -> str:
     """Return how a test was profiled, and what there is to say beside the functions."""
-    parts = []
+    parts = [explanation.note] if explanation.note is not None else []
     if explanation.change is not None:
         parts.append(
             f"{format_percent(explanation.change)} under the profiler, in {explanation.pairs} "
@@ -47,8 +47,6 @@ def render_profile(explanation: Explanation) -> str:
     if explanation.computing < WAITS_BELOW:
         waiting = format_percent(1 - explanation.computing, signed=False)
         parts.append(f"it waits for {waiting} of its time, in sleep, I/O or locks")
-    if explanation.note is not None:
-        parts.append(explanation.note)
     return "; ".join(parts)
 
 

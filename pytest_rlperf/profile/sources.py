@@ -275,7 +275,7 @@ def _with_changed(note: str | None, sources: Sources, ran: frozenset[Place]) -> 
     if note is None or not edited:
         return note
     more = f" and {len(edited) - MOST_EDITED} more" if len(edited) > MOST_EDITED else ""
-    return f"{note}; the source of {', '.join(edited[:MOST_EDITED])}{more} changed"
+    return f"the source of {', '.join(edited[:MOST_EDITED])}{more} changed; {note}"
 
 
 def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause:

@@ -34,9 +34,15 @@ from pytest_rlperf.report.text import (
 )
 
 
-def render_header(partner: str, budget_s: float, cores: Sequence[int]) -> str:
+def render_header(
+    partner: str, budget_s: float, cores: Sequence[int], profiles_s: float = 0.0
+) -> str:
+    """Return what is compared, for how long, and where; `profiles_s`: the most that it may take
+    after the verdicts to explain regressions.
+    """
     pinned = f"pinned to cores {_spans(cores)}" if cores else "NOT PINNED: wider intervals"
-    return f"{partner}, budget {budget_s:.0f} s, {pinned}"
+    profiles = f" and at most {profiles_s:.0f} s to explain regressions" if profiles_s else ""
+    return f"{partner}, budget {budget_s:.0f} s{profiles}, {pinned}"
 
 
 def _spans(cores: Sequence[int]) -> str:

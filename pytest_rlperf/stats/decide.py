@@ -38,7 +38,7 @@ from typing import Protocol
 
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Interval, Outcome
-from pytest_rlperf.stats.estimate import Estimate, estimate, t_quantile
+from pytest_rlperf.stats.estimate import Estimate, estimate, freedom, t_quantile
 
 LOOKS = (3, 4, 5, 6, 8, 12, 16, 24, 32, 48)
 LATE_LOOK = 64
@@ -58,6 +58,10 @@ TEST_LEVEL = 0.005
 """The chance that one test is called whose change is exactly the threshold."""
 CONTRADICT_LEVEL = 0.05
 DISAGREE_CONFIDENCE = 0.99
+HOPE = 0.1
+HOPE_FROM = 8
+"""From this look on, more blocks are played only where the chance that they tell is at least so
+large, on either side."""
 MATTERS = 0.25
 """A disagreement of the sums smaller than this share of the threshold changes no verdict."""
 NOTICED = 0.1
@@ -197,6 +201,7 @@ class Decision:
     by_sums: bool = False
     out_of_time: bool = False  # closed because there will be no more blocks
     next_look: int = 0  # the number of blocks that would tell more; 0: none would
+    blur: float = 0.0  # of what it is compared with, where that alone keeps it from being told
 
 
 def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -> Decision:
@@ -220,6 +225,8 @@ def decide(blocks: Sequence[BlockChange], gate: Gate, exhausted: bool = False) -
                 return _last_word(blocks, gate, exhausted, following, suspected_at=look)
             if _confirms(blocks[:used], look, sums, gate):
                 return _close(blocks[:used], sums, gate, Outcome.REGRESSED)
+        elif look >= HOPE_FROM and _is_hopeless(looked_at, sums, gate):
+            return _close(looked_at, sums, gate, Outcome.INCONCLUSIVE)
     blocks = blocks[: max(used, gate.looks[-1])]
     sums = by_sums(blocks, gate)
     return _close(blocks, sums, gate, _kind_of_end(blocks, sums, gate))
@@ -263,6 +270,20 @@ def _kind_of_pass(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outc
 def _kind_of_end(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> Outcome:
     far_above = gate.exceeded(_estimate(blocks, sums, gate), gate.last)
     return Outcome.REGRESSED if far_above else Outcome.INCONCLUSIVE
+
+
+def _is_hopeless(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> bool:
+    """Return whether all the blocks that may still come would hardly tell the change from the
+    threshold: it lies there, or what it is compared with is known too badly.
+    """
+    share = min(1.0, len(blocks) / gate.looks[-1])
+    now = _estimate(blocks, sums, gate)
+    most = max(len(blocks), gate.looks[-1])
+    then = replace(now, error=now.error * math.sqrt(share), freedom=freedom(most))
+    move = NormalDist().inv_cdf(1 - HOPE) * now.error * math.sqrt(1 - share)
+    above, below = (replace(then, mean=now.mean + step) for step in (move, -move))
+    called = gate.bound(above, SUSPECT_LEVEL) > gate.limit
+    return not called and gate.bound(below, 1 - SUSPECT_LEVEL) >= gate.limit
 
 
 def _confirms_early(blocks: Sequence[BlockChange], look: int, sums: bool, gate: Gate) -> bool:
@@ -314,7 +335,16 @@ def _close(
     estimated = _estimate(blocks, sums, gate)
     tails = (gate.bound(estimated, SHOWN_TAIL), gate.bound(estimated, 1 - SHOWN_TAIL))
     interval = Interval(*(gate.change(bound) for bound in (estimated.mean, *tails)))
-    return Decision(outcome, len(blocks), interval, _detectable(estimated, gate), sums)
+    detectable = _detectable(estimated, gate)
+    undecided = outcome is Outcome.INCONCLUSIVE and gate.blur > 0
+    blur = gate.blur if undecided and _is_blurred(blocks, sums, gate) else 0.0
+    return Decision(outcome, len(blocks), interval, detectable, sums, blur=blur)
+
+
+def _is_blurred(blocks: Sequence[BlockChange], sums: bool, gate: Gate) -> bool:
+    """Return whether there is no hope, and would be if it were known what is compared with."""
+    sharp = replace(gate, blur=0.0)
+    return _is_hopeless(blocks, sums, gate) and not _is_hopeless(blocks, sums, sharp)
 
 
 def _detectable(estimated: Estimate, gate: Gate) -> float:

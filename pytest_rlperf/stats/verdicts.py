@@ -1,5 +1,6 @@
 """From a decision, or from what ended a test before there was one, to its verdict with a reason."""
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Self
@@ -8,7 +9,7 @@ from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.metric import Outcome, Severity, Verdict
 from pytest_rlperf.model.quantity import format_percent
-from pytest_rlperf.stats.decide import Decision
+from pytest_rlperf.stats.decide import MOST_BLUR, Decision
 
 MEDIUM_ABOVE = 0.10
 HIGH_ABOVE = 0.20
@@ -145,6 +146,13 @@ def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupte
     if decision.interval is None or decision.detectable is None:
         over = _why_over(interrupted)
         return f"{over} after {decision.blocks} of at least {LEAST_BLOCKS} blocks; {more}"
+    if decision.blur:
+        known = format_percent(math.expm1(MOST_BLUR * decision.blur), signed=False)
+        return (
+            f"the baseline is known to ±{known} only, and no more blocks of this run can tell the "
+            f"change from the allowed {allowed}; save it again, or compare with a revision: "
+            "--rlperf-against=REF"
+        )
     if not decision.out_of_time:
         return (
             f"{decision.blocks} blocks could not tell it from the allowed {allowed}: it lies too "

@@ -179,7 +179,9 @@ def test_a_slow_test_does_not_starve_the_others():
     quick = {f"quick{k}": Fake(unsure) for k in range(4)}
     over = run({**quick, "slow": Fake(unsure, seconds=5.0)}, budget_s=60)
     assert over.blocks.blocks_of("slow") >= LEAST_BLOCKS
-    assert all(over.blocks.blocks_of(name) == LOOKS[-1] for name in quick)
+    # Until more of them would hardly tell, not until the budget is over.
+    assert all(over.outcome(name) is Outcome.INCONCLUSIVE for name in quick)
+    assert all("it lies too close" in over.reason(name) for name in quick)
 
 
 def test_no_test_begins_a_block_after_it_had_more_than_its_share():
@@ -292,7 +294,7 @@ def test_the_same_is_decided_on_however_many_cores(lanes: int):
     assert over.outcome("same") is Outcome.UNCHANGED
     assert over.outcome("slower") is Outcome.REGRESSED
     assert over.outcome("unsure") is Outcome.INCONCLUSIVE
-    assert len(over.results["unsure"].blocks) == LOOKS[-1]
+    assert len(over.results["unsure"].blocks) in LOOKS
 
 
 def test_a_test_that_says_how_many_calls_it_wants_gets_no_more():

@@ -123,6 +123,14 @@ def test_a_change_that_the_profiler_does_not_see_is_not_explained():
     assert "does not explain what was measured" in found.note
 
 
+def test_a_profile_of_a_bad_moment_is_not_shown_as_what_was_measured():
+    slower = {function: (calls, 1.8 * us) for function, (calls, us) in BASE.items()}
+    found = explain(pairs(BASE, slower), measured=0.076, by_mean=False)
+    assert (found.causes, found.change) == ((), None)
+    assert found.note is not None
+    assert found.note.endswith("does not explain what was measured without it (+7.6 %)")
+
+
 def test_what_only_some_slices_spend_is_seen_by_the_mean():
     def side(mean_us: float) -> SideProfile:
         return SideProfile({LEARN: Cost(10, 100 * US, mean_us * US)}, calls=10, computing=1.0)

@@ -73,7 +73,7 @@ def test_a_cause_says_how_much_where_and_by_which_evidence(cause: Cause, text: s
 def test_nobody_is_blamed_without_a_reason_why_not():
     lines = render_explanation(Explanation(pairs=6, change=0.004, note="nothing took longer"))
     assert lines == [
-        "  profile: +0.40 % under the profiler, in 6 pairs of processes; nothing took longer"
+        "  profile: nothing took longer; +0.40 % under the profiler, in 6 pairs of processes"
     ]
 
 

@@ -148,6 +148,11 @@ def test_without_an_interval_the_value_of_head_is_its_median():
     assert render_values(a_test(blocks=played(3, 2))) == "2 ms → 3 ms"
 
 
+def test_the_header_announces_the_time_for_profiles():
+    header = render_header("against main", 300.0, (0, 1), 120.0)
+    assert "budget 300 s and at most 120 s to explain regressions, pinned" in header
+
+
 def test_the_summary_counts_the_worst_first():
     run = run_result(SAME, NEW, DRIFTING, BROKEN, SLOWER)
     assert (

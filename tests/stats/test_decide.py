@@ -15,6 +15,7 @@ from pytest_rlperf.model.metric import WITHIN, Outcome
 from pytest_rlperf.stats.decide import (
     BUILD_LEVEL,
     FIRST_FRESH,
+    HOPE_FROM,
     LATE_LOOK,
     LEAST_FRESH,
     LOOKS,
@@ -367,6 +368,34 @@ def test_a_pass_is_named_by_the_interval_that_is_shown_with_it():
 def test_a_tenth_of_what_is_allowed_is_no_change_however_sure():
     for change in (-0.004, 0.004):
         assert decide(blocks(change, spread=0.0001), GATE).outcome is Outcome.UNCHANGED
+
+
+def test_at_the_threshold_it_stops_as_soon_as_more_blocks_would_hardly_tell():
+    drawn = noisy_ratios(random.Random(3), MOST_BLOCKS, GATE.limit, 0.02)
+    found = decide(drawn, GATE)
+    assert (found.outcome, found.out_of_time) == (Outcome.INCONCLUSIVE, False)
+    assert HOPE_FROM <= found.blocks < LOOKS[-1]
+
+
+def test_what_a_few_more_blocks_will_tell_is_not_given_up():
+    found = simulate(0.09, GATE, 200, spread=0.04)
+    assert found[Outcome.REGRESSED] >= 190
+
+
+def test_a_partner_that_is_known_badly_is_named_as_what_limits_the_verdict():
+    drawn = noisy_ratios(random.Random(3), MOST_BLOCKS, math.log1p(0.136), 0.01)
+    gate = Gate(0.10, blur=0.025)
+    found = decide(drawn, gate)
+    assert (found.outcome, found.blur) == (Outcome.INCONCLUSIVE, gate.blur)
+    assert found.blocks == HOPE_FROM
+    sharp = decide(drawn, Gate(0.10))
+    assert (sharp.outcome, sharp.blur) == (Outcome.REGRESSED, 0.0)
+
+
+def test_a_noisy_run_is_not_blamed_on_the_partner():
+    drawn = noisy_ratios(random.Random(3), 4, 0.0, 0.2)
+    found = decide(drawn, Gate(0.10, blur=0.001), exhausted=True)
+    assert (found.outcome, found.blur) == (Outcome.INCONCLUSIVE, 0.0)
 
 
 def test_an_amount_is_neither_slower_nor_faster():

@@ -54,6 +54,14 @@ def test_what_is_shown_has_its_interval_and_no_judgement():
     assert said(decision, Ended(Outcome.INCOMPARABLE, "other work")).interval is None
 
 
+def test_a_baseline_that_is_known_badly_is_told_to_be_the_limit():
+    decision = Decision(Outcome.INCONCLUSIVE, 8, Interval(0.136, 0.08, 0.19), 0.2, blur=0.025)
+    reason = said(decision).reason
+    assert reason.startswith("the baseline is known to ±5.0 % only")
+    assert "save it again" in reason
+    assert "--rlperf-budget" not in reason
+
+
 @pytest.mark.parametrize(
     ("outcome", "interval", "reason"),
     [
