@@ -90,8 +90,9 @@ def render_advice(run: RunResult) -> list[str]:
 
 
 def _is_slow(test: TestResult) -> bool:
+    """Return whether its steps are few a second; a call may be a whole training, or a sleep."""
     rate = head_rate(test)
-    return rate is not None and rate < FEW_PER_S
+    return test.steps is not None and rate is not None and rate < FEW_PER_S
 
 
 def _is_large(test: TestResult) -> bool:
@@ -109,6 +110,11 @@ def _is_noisy(test: TestResult) -> bool:
 
 
 def _is_disturbed(test: TestResult) -> bool:
+    """Return whether other work kept a test from being decided: on a shared machine there is always
+    some, and who has a verdict needs no advice.
+    """
+    if test.headline.outcome is not Outcome.INCONCLUSIVE:
+        return False
     seen = witnesses(test)
     turns = test.plan is not None and test.plan.mode is Mode.SLICED
     preempted = turns and seen.get("preempted_per_s", 0.0) > PREEMPTED_PER_S
@@ -118,7 +124,7 @@ def _is_disturbed(test: TestResult) -> bool:
 RULES = (
     AdviceRule(
         _is_slow,
-        f"fewer than {FEW_PER_S:.0f} operations a second",
+        f"fewer than {FEW_PER_S:.0f} steps a second",
         "profile it, then batch, vectorise or compile what takes the time",
     ),
     AdviceRule(
@@ -138,7 +144,7 @@ RULES = (
     ),
     AdviceRule(
         _is_disturbed,
-        "other work took the core away while this was measured",
+        "undecided, and other work took the core away while this was measured",
         "`rlperf doctor` tells what on this machine can be mended",
     ),
 )

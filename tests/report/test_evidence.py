@@ -26,6 +26,10 @@ def advice(*tests: TestResult) -> list[str]:
     return render_advice(run_result(*tests))
 
 
+UNDECIDED = verdict(Outcome.INCONCLUSIVE, detectable=None)
+PREEMPTED = (Block(side([10 * MS], preempted=2), None, core=0),)
+
+
 @pytest.mark.parametrize(
     "test",
     [
@@ -34,7 +38,10 @@ def advice(*tests: TestResult) -> list[str]:
         a_test(blocks=played(20), steps=10),
         a_test(blocks=played(), memory_bytes=(900e6,)),
         a_test(blocks=played(5), first_call_ns=90 * MS),
-        a_test(blocks=played(steal=0.01)),
+        a_test(blocks=played(2000)),
+        a_test(blocks=played(steal=0.1)),
+        a_test(blocks=PREEMPTED, steps=1000),
+        a_test(blocks=played(steal=0.01), verdict=UNDECIDED),
         a_test(blocks=played(), verdict=verdict(detectable=0.2)),
         a_test(verdict=verdict(Outcome.INCONCLUSIVE, detectable=0.09)),
         a_test(verdict=verdict(Outcome.INCONCLUSIVE, detectable=None)),
@@ -47,8 +54,7 @@ def test_a_test_in_order_gets_no_advice(test: TestResult):
 @pytest.mark.parametrize(
     ("test", "finding", "remedy"),
     [
-        (a_test(blocks=played(20)), "fewer than 100 operations a second", "profile it"),
-        (a_test(blocks=played(200), steps=10), "fewer than 100 operations a second", "batch"),
+        (a_test(blocks=played(200), steps=10), "fewer than 100 steps a second", "batch"),
         (a_test(memory_bytes=(1.2e9,)), "more than 1000 MB of memory", "smaller types"),
         (
             a_test(blocks=played(5), first_call_ns=3000 * MS),
@@ -61,13 +67,13 @@ def test_a_test_in_order_gets_no_advice(test: TestResult):
             "--rlperf-budget",
         ),
         (
-            a_test(blocks=played(steal=0.1)),
-            "other work took the core away while this was measured",
+            a_test(blocks=played(steal=0.1), verdict=UNDECIDED),
+            "undecided, and other work took the core away while this was measured",
             "`rlperf doctor`",
         ),
         (
-            a_test(blocks=(Block(side([10 * MS], preempted=2), None, core=0),), steps=1000),
-            "other work took the core away while this was measured",
+            a_test(blocks=PREEMPTED, steps=1000, verdict=UNDECIDED),
+            "undecided, and other work took the core away while this was measured",
             "`rlperf doctor`",
         ),
     ],
@@ -81,11 +87,11 @@ def test_a_finding_is_named_with_its_test_and_a_remedy(test: TestResult, finding
 def test_sides_that_run_at_once_preempt_each_other_by_design():
     at_once = Plan(Mode.CONCURRENT, calls=1, pairs=2, warmup=1)
     blocks = (Block(side([10 * MS], preempted=20), None, core=0),)
-    assert advice(a_test(blocks=blocks, plan=at_once, steps=1000)) == []
+    assert advice(a_test(blocks=blocks, plan=at_once, steps=1000, verdict=UNDECIDED)) == []
 
 
 def test_many_tests_with_one_finding_get_one_line():
-    (line,) = advice(*(a_test(f"t{n}", blocks=played(20)) for n in range(5)))
+    (line,) = advice(*(a_test(f"t{n}", blocks=played(20), steps=1) for n in range(5)))
     assert "(t0, t1, t2 and 2 more)" in line
 
 

@@ -267,7 +267,7 @@ def test_a_plain_run_has_its_verdicts_only():
 def test_parts_follow_each_other_with_a_line_between():
     slow = (block([50 * 10**6], None),)
     run = run_result(
-        a_test("a", spec=Spec(category="env"), blocks=slow),
+        a_test("a", spec=Spec(category="env"), blocks=slow, steps=1),
         a_test("b", spec=Spec(category="rl")),
         kpis=(KpiResult(BUILT_IN[0], Status.NOT_MEASURED, "no selected test claims it"),),
     )
