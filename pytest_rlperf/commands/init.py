@@ -1,12 +1,15 @@
 """`rlperf init`: a first performance test, a workflow and settings for somebody's project."""
 
+import ast
 import configparser
+import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
 from argparse import ArgumentParser, Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 from importlib.metadata import version
@@ -30,6 +33,11 @@ BRANCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._/-]*")
 NO_PACKAGES = frozenset(
     {"tests", "test", "docs", "doc", "examples", "benchmarks", "scripts", "tools", "build", "dist"}
 )
+
+NO_TESTS = frozenset({"build", "dist", "node_modules", "site-packages"})
+TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
+FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark", "codspeed_benchmark"})
+"""A test with one of them is measured as it is."""
 
 AFRESH_TWICE = """
 import importlib, sys
@@ -121,6 +129,42 @@ def why_not_imported(package: str, folder: Path) -> str | None:
     return (done.stderr.strip().splitlines() or [f"exit code {done.returncode}"])[-1]
 
 
+def find_performance_tests(folder: Path) -> list[Path]:
+    """Find the files below the folder that hold tests with one of the fixtures, from there on."""
+    found = []
+    for path, folders, files in os.walk(folder):
+        folders[:] = [name for name in folders if _may_hold_tests(Path(path, name))]
+        tests = (Path(path, name) for name in files if TEST_FILE.fullmatch(name))
+        found += [test.relative_to(folder) for test in tests if _uses_fixture(test)]
+    return sorted(found)
+
+
+def _may_hold_tests(folder: Path) -> bool:
+    hidden = folder.name.startswith((".", "_")) or folder.name in NO_TESTS
+    return not hidden and not (folder / "pyvenv.cfg").exists()
+
+
+def _uses_fixture(file: Path) -> bool:
+    try:
+        tree = ast.parse(file.read_bytes())
+    except (OSError, ValueError, SyntaxError):
+        return False
+    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+    return any(
+        function.name.startswith("test") and any(arg.arg in FIXTURES for arg in function.args.args)
+        for function in functions
+    )
+
+
+def places_of(tests: Sequence[Path]) -> str:
+    """Write the arguments with which pytest finds them: their folders, or those at the top by name;
+    none that lies in another.
+    """
+    places = {test if test.parent == Path() else test.parent for test in tests}
+    outer = [place for place in places if not places.intersection(place.parents)]
+    return " ".join(shlex.quote(place.as_posix()) for place in sorted(outer))
+
+
 def install_words(folder: Path, pyproject: Mapping[str, Any] | None) -> str:
     """Write what CI hands to pip."""
     words = ["pytest-rlperf"]
@@ -145,7 +189,8 @@ WORKFLOW = ".github/workflows/rlperf.yml"
 COMMENT_WORKFLOW = ".github/workflows/rlperf-comment.yml"
 ACTION = ".github/actions/rlperf/action.yml"
 PYTEST_INI = "pytest.ini"
-NEXT = "pytest --rlperf --rlperf-against=HEAD tests/perf"
+FIRST_PLACE = "tests/perf"
+NEXT = "pytest --rlperf --rlperf-against=HEAD"
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -165,11 +210,15 @@ def run(arguments: Namespace) -> int:
     if not folder.is_dir():
         raise UsageError(f"{folder} is no folder; name the one of your project.")
     pyproject = read_pyproject(folder)
-    files = {TEST: _first_test(folder, pyproject)}
+    tests = [test for test in find_performance_tests(folder) if test != Path(TEST)]
+    where = places_of(tests) or FIRST_PLACE
+    files = {} if tests else {TEST: _first_test(folder, pyproject)}
+    if tests:
+        print(f"No first test: there are performance tests in {where}.")
     if _is_top_of_repository(folder):
         python = f"{sys.version_info.major}.{sys.version_info.minor}"
         install = install_words(folder, pyproject)
-        files[WORKFLOW] = render_workflow(python, install, main_branch(folder))
+        files[WORKFLOW] = render_workflow(python, install, main_branch(folder), where)
         files[COMMENT_WORKFLOW] = render_comment_workflow(python, version("pytest-rlperf"))
         files[ACTION] = render_action()
     for name in _to_write(folder, files, arguments.force):
@@ -178,7 +227,7 @@ def run(arguments: Namespace) -> int:
         write_atomically(path, files[name])
         print(f"wrote {path}")
     _add_settings(folder, pyproject)
-    print(f"Next, commit these files, change something, and run:\n  {NEXT}")
+    print(f"Next, commit these files, change something, and run:\n  {NEXT} {where}")
     return 0
 
 
@@ -266,9 +315,9 @@ SETTINGS = {"rlperf_budget": "300"}
 WHY = "# Seconds that `pytest --rlperf` may take."
 
 
-def render_workflow(python: str, install: str, branch: str) -> str:
+def render_workflow(python: str, install: str, branch: str, tests: str) -> str:
     text = _own_file("workflow.yml").replace("<python>", python).replace("<install>", install)
-    return text.replace("<branch>", branch)
+    return text.replace("<branch>", branch).replace("<tests>", tests)
 
 
 def render_comment_workflow(python: str, rlperf: str) -> str:

@@ -59,6 +59,42 @@ def test_an_empty_folder_gets_a_test_a_workflow_and_settings(
     ]
 
 
+BENCHMARK = "def test_fast(benchmark):\n    benchmark(sum, [1])\n"
+
+
+def test_a_project_that_has_performance_tests_gets_no_first_one(
+    folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    for name in ("bench/test_a.py", "bench/deep/b_test.py", "tests/test_c.py", "test_top.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(BENCHMARK)
+    assert cli.main(["init"]) == 0
+    assert not (folder / init.TEST).exists()
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == "No first test: there are performance tests in bench test_top.py tests."
+    assert last == "  pytest --rlperf --rlperf-against=HEAD bench test_top.py tests"
+    workflow = (folder / init.WORKFLOW).read_text()
+    assert workflow.count("arguments: bench test_top.py tests\n") == 2
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("tests/test_plain.py", "def test_a(tmp_path):\n    pass\n"),
+        ("tests/test_broken.py", "def test_a(benchmark:\n"),
+        ("tests/helpers.py", BENCHMARK),
+        (".tox/lib/test_a.py", BENCHMARK),
+        ("venv/test_a.py", BENCHMARK),
+    ],
+)
+def test_what_is_no_performance_test_of_the_project_is_none(folder: Path, name: str, text: str):
+    (folder / name).parent.mkdir(parents=True)
+    (folder / name).write_text(text)
+    if name.startswith("venv"):
+        (folder / "venv/pyvenv.cfg").write_text("")
+    assert init.find_performance_tests(folder) == []
+
+
 @pytest.mark.usefixtures("folder")
 def test_a_folder_that_is_none_is_refused(capsys: pytest.CaptureFixture[str]):
     assert cli.main(["init", "nowhere"]) == 4
