@@ -24,6 +24,7 @@ from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed
 
 FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
 MARKERS = (MARKER, MPI_MARKER)
+CODSPEED_MARKERS = ("benchmark", "codspeed_benchmark")
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
 )  # fmt: skip
@@ -35,6 +36,15 @@ def is_performance_test(item: pytest.Item) -> bool:
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
+
+
+def has_marker_alone(item: pytest.Item) -> bool:
+    """Return whether it is a benchmark of pytest-codspeed that no fixture measures: there the
+    marker lets the whole test be timed.
+    """
+    marked = any(map(item.get_closest_marker, CODSPEED_MARKERS))
+    there = item.config.pluginmanager.hasplugin("codspeed")
+    return marked and there and not is_performance_test(item)
 
 
 def is_timed(item: pytest.Item) -> bool:

@@ -30,10 +30,16 @@ def render_explanation(explanation: Explanation) -> list[str]:
     lines += [f"    {render_cause(cause)}" for cause in explanation.causes]
     lines += [f"    {render_operator(operator)}" for operator in explanation.operators]
     if explanation.graph is not None:
-        lines.append(f"  flame graph: {os.path.relpath(explanation.graph)}")
+        lines.append(f"  flame graph: {_near(explanation.graph)}")
     if explanation.lines is not None:
         lines += _render_lines(explanation.lines)
     return lines
+
+
+def _near(file: Path) -> str:
+    """Return the path from this folder on, or the whole of one that lies elsewhere."""
+    path = os.path.relpath(file)
+    return str(file) if path.startswith(os.pardir) else path
 
 
 def render_profile(explanation: Explanation) -> str:

@@ -29,6 +29,7 @@ from pytest_rlperf.report.page.markup import (
     table,
     titled,
     together,
+    with_code,
 )
 from pytest_rlperf.report.page.parts import (
     Flame,
@@ -163,7 +164,7 @@ def render_sections(
         "kpis": ("KPIs", _kpis(run)),
         "scaling": ("Scaling", [_scaling(scaling) for scaling in run.scaling]),
         "categories": ("Categories", table(category_rows(run), "The run by category")),
-        "notes": ("Notes", bullets([*render_advice(run), *vanished, *notices])),
+        "notes": ("Notes", bullets(map(with_code, [*render_advice(run), *vanished, *notices]))),
         "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
     }
     made = [Section(name, title, together(content)) for name, (title, content) in contents.items()]

@@ -97,6 +97,14 @@ def facts(pairs: Iterable[tuple[str, Child]]) -> Markup | None:
     return element("dl", terms)
 
 
+def with_code(text: str) -> Markup:
+    """Return text whose parts between backticks are code, as in Markdown."""
+    parts = text.split("`")
+    if len(parts) % 2 == 0:  # one is left over
+        return together(text)
+    return together(element("code", part) if n % 2 else part for n, part in enumerate(parts))
+
+
 def bullets(items: Iterable[Child]) -> Markup | None:
     lines = [element("li", item) for item in items]
     return element("ul", lines) if lines else None

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.report.page.markup import Markup, Value, element, together
+from pytest_rlperf.report.page.markup import Markup, Value, element, together, with_code
 from tests.factories import examples
 from tests.report.page.parsed import parsed
 
@@ -12,6 +12,19 @@ from tests.report.page.parsed import parsed
 def test_text_is_escaped_and_markup_is_not():
     inner = element("b", "a < b")
     assert element("p", inner, " & ", ["c", None]) == "<p><b>a &lt; b</b> &amp; c</p>"
+
+
+@pytest.mark.parametrize(
+    ("text", "written"),
+    [
+        ("run `rlperf doctor` <here>", "run <code>rlperf doctor</code> &lt;here&gt;"),
+        ("`a<b` and `c`", "<code>a&lt;b</code> and <code>c</code>"),
+        ("one ` is left", "one ` is left"),
+        ("none", "none"),
+    ],
+)
+def test_what_stands_between_backticks_is_code(text: str, written: str):
+    assert with_code(text) == written
 
 
 @pytest.mark.parametrize(
