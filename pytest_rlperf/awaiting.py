@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 Run = Callable[[Coroutine[Any, Any, Any]], Any]
 """Runs a coroutine to its end; returns its result."""
 
+__tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
+
 PENDING = (("concurrent.futures", "Future"), ("asyncio", "Future"))
 """Modules and classes of what has a result later; who has not imported them returns none."""
 
