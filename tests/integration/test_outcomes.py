@@ -131,7 +131,9 @@ def test_an_inconclusive_test_says_what_it_could_have_detected(outcomes: Ended):
     metric = outcomes.metric("test_unsteady")
     assert metric["low"] < metric["threshold"] < metric["high"]
     assert metric["detectable"] > metric["threshold"]
-    assert "raise --rlperf-budget" in metric["reason"]
+    # Which comes first, the end of the budget or that of all hope, is the machine's affair.
+    cures = ("raise --rlperf-budget", "set another threshold for it")
+    assert any(cure in metric["reason"] for cure in cures)
 
 
 def test_an_assertion_that_fails_in_a_worker_fails_the_test_with_its_traceback(outcomes: Ended):
