@@ -61,14 +61,14 @@ from pytest_rlperf.report.text import (
 INSTALL = "The overview figures need matplotlib: pip install 'pytest-rlperf[plots]'."
 
 
-def overview(run: RunResult) -> list[Markup]:
-    """Return figures of all tests; nothing where nothing was measured."""
+def overview(run: RunResult) -> list[Markup] | None:
+    """Return figures of all tests, none where nothing was measured; None: they cannot be drawn."""
     if not any(test.blocks for test in run.tests):
         return []
     try:  # here: it takes half a second, and is not needed for all the rest
         from pytest_rlperf.report.page.plots import category_plot, forest_plot
     except ImportError:
-        return [element("p", INSTALL, class_="aside")]
+        return None
     plots = (forest_plot(run), category_plot(run))
     return [_figure(plot.title, plot.light, plot.dark) for plot in plots if plot is not None]
 
@@ -85,6 +85,10 @@ def _figure(title: str, light: str, dark: str) -> Markup:
 
 
 # -- the form that narrows the list of tests; the script shows it and does the work -------------
+
+
+FILTERED_FROM = 8
+"""Fewer tests are seen at a glance, and choices would fill the first screen of a phone."""
 
 
 def render_filters(tests: Sequence[TestResult]) -> Markup:
@@ -121,6 +125,7 @@ def render_filters(tests: Sequence[TestResult]) -> Markup:
         id="filter",
         role="search",
         aria_label="Filter the tests",
+        class_="few" if len(tests) < FILTERED_FROM else None,
         hidden=True,
     )
 
@@ -157,14 +162,16 @@ class Section:
 def render_sections(
     run: RunResult, notices: Sequence[str], history: History | None
 ) -> list[Section]:
-    vanished = map(render_vanished, run.vanished)
+    figures = overview(run)
+    notes = [*render_advice(run), *map(render_vanished, run.vanished), *notices]
+    notes += [INSTALL] if figures is None else []
     contents: dict[str, tuple[str, Child]] = {
-        "overview": ("Overview", overview(run)),
+        "overview": ("Overview", figures),
         "trends": ("Trends", None if history is None else trend_part(run, history)),
         "kpis": ("KPIs", _kpis(run)),
         "scaling": ("Scaling", [_scaling(scaling) for scaling in run.scaling]),
         "categories": ("Categories", table(category_rows(run), "The run by category")),
-        "notes": ("Notes", bullets(map(with_code, [*render_advice(run), *vanished, *notices]))),
+        "notes": ("Notes", bullets(map(with_code, notes))),
         "machine": ("Machine and libraries", facts(fact_rows(run.fingerprint))),
     }
     made = [Section(name, title, together(content)) for name, (title, content) in contents.items()]

@@ -172,9 +172,17 @@ def test_without_matplotlib_the_page_says_what_to_install(monkeypatch: pytest.Mo
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.delitem(sys.modules, "pytest_rlperf.report.page.plots", raising=False)
     found = parsed(render_page(run_result(SAME, SLOWER)))
-    assert INSTALL in found.text_in("p")
+    assert INSTALL in found.text_in("li")
+    assert "Overview" not in found.text_in("h2")
     assert not found.all("img")
     assert found.text_in("figcaption")
+
+
+@pytest.mark.parametrize(("number", "kind"), [(4, "few"), (30, None)])
+def test_choices_are_left_out_where_all_tests_are_seen_at_a_glance(number: int, kind: str | None):
+    tests = [a_test(f"t.py::test_{n}") for n in range(number)]
+    (form,) = parsed(render_page(run_result(*tests))).all("form")
+    assert form.get("class") == kind
 
 
 def test_hundreds_of_tests_stay_below_the_largest_size():
