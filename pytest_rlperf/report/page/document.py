@@ -23,6 +23,7 @@ from pytest_rlperf.report.page.markup import (
     Child,
     Markup,
     anchor,
+    breakable,
     bullets,
     element,
     facts,
@@ -427,5 +428,5 @@ def _badge(test: TestResult) -> Markup:
 
 def _name(nodeid: str) -> Markup:
     file, colons, name = nodeid.partition("::")
-    where = element("span", f"{file}{colons}", class_="file") if colons else None
-    return element("code", where, name or file, class_="nodeid")
+    where = element("span", breakable(f"{file}{colons}"), class_="file") if colons else None
+    return element("code", where, breakable(name or file), class_="nodeid")

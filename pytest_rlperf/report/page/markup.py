@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from pytest_rlperf.report.text import filled, html_text
 
-VOID = frozenset({"img", "input", "link", "meta", "source"})
+VOID = frozenset({"img", "input", "link", "meta", "source", "wbr"})
 """Elements without an end."""
 
 
@@ -95,6 +95,15 @@ def facts(pairs: Iterable[tuple[str, Child]]) -> Markup | None:
         return None
     terms = (element("div", element("dt", name), element("dd", value)) for name, value in known)
     return element("dl", terms)
+
+
+END_OF_WORD = re.compile(r"(?<=[/_\[,-])(?=[^/_\[,-])|(?<=::)")
+
+
+def breakable(name: str) -> Markup:
+    """Return a name that a narrow screen breaks between its words, and not within one."""
+    first, *rest = END_OF_WORD.split(name)
+    return together(first, ((element("wbr"), word) for word in rest))
 
 
 def with_code(text: str) -> Markup:

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.report.page.markup import Markup, Value, element, together, with_code
+from pytest_rlperf.report.page.markup import Markup, Value, breakable, element, together, with_code
 from tests.factories import examples
 from tests.report.page.parsed import parsed
 
@@ -25,6 +25,18 @@ def test_text_is_escaped_and_markup_is_not():
 )
 def test_what_stands_between_backticks_is_code(text: str, written: str):
     assert with_code(text) == written
+
+
+@given(st.text())
+@examples
+def test_a_name_that_may_break_is_the_name(name: str):
+    shown, plain = (parsed(markup).texts for markup in (breakable(name), together(name)))
+    assert "".join(text for _, text in shown) == "".join(text for _, text in plain)
+
+
+def test_a_name_breaks_between_its_words():
+    parts = breakable("tests/perf/test_a.py::test_long_name[x-1]").split("<wbr>")
+    assert parts == ["tests/", "perf/", "test_", "a.py::", "test_", "long_", "name[", "x-", "1]"]
 
 
 @pytest.mark.parametrize(
