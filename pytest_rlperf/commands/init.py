@@ -16,9 +16,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from pytest_rlperf import markers
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import write_atomically
+from pytest_rlperf.gate import selection
 from pytest_rlperf.trees.git import git_or_none
+from pytest_rlperf.trees.ownership import ENVIRONMENT_MARKS, INSTALLED
 
 # -- what the project looks like, before anything is written into it ----------------------------
 
@@ -34,10 +37,10 @@ NO_PACKAGES = frozenset(
     {"tests", "test", "docs", "doc", "examples", "benchmarks", "scripts", "tools", "build", "dist"}
 )
 
-NO_TESTS = frozenset({"build", "dist", "node_modules", "site-packages"})
+NO_TESTS = INSTALLED | {"build", "dist", "node_modules"}
 TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
-FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark", "codspeed_benchmark"})
-"""A test with one of them is measured as it is."""
+MEASURED = selection.FIXTURES | markers.FIXTURES
+"""A test with one of these fixtures is measured as it is."""
 
 AFRESH_TWICE = """
 import importlib, sys
@@ -141,7 +144,7 @@ def find_performance_tests(folder: Path) -> list[Path]:
 
 def _may_hold_tests(folder: Path) -> bool:
     hidden = folder.name.startswith((".", "_")) or folder.name in NO_TESTS
-    return not hidden and not (folder / "pyvenv.cfg").exists()
+    return not hidden and not any((folder / mark).exists() for mark in ENVIRONMENT_MARKS)
 
 
 def _uses_fixture(file: Path) -> bool:
@@ -151,7 +154,7 @@ def _uses_fixture(file: Path) -> bool:
         return False
     functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
     return any(
-        function.name.startswith("test") and any(arg.arg in FIXTURES for arg in function.args.args)
+        function.name.startswith("test") and any(arg.arg in MEASURED for arg in function.args.args)
         for function in functions
     )
 

@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
+from pytest_rlperf.markers import FIXTURES as BENCHMARK_NAMES  # its markers have them too
 from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
 from pytest_rlperf.model.result import JobSize
 from pytest_rlperf.model.spec import Spec
@@ -24,7 +25,6 @@ from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed
 
 FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
 MARKERS = (MARKER, MPI_MARKER)
-CODSPEED_MARKERS = ("benchmark", "codspeed_benchmark")
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
 )  # fmt: skip
@@ -42,7 +42,7 @@ def has_marker_alone(item: pytest.Item) -> bool:
     """Return whether it is a benchmark of pytest-codspeed that no fixture measures: there the
     marker lets the whole test be timed.
     """
-    marked = any(map(item.get_closest_marker, CODSPEED_MARKERS))
+    marked = any(map(item.get_closest_marker, BENCHMARK_NAMES))
     there = item.config.pluginmanager.hasplugin("codspeed")
     return marked and there and not is_performance_test(item)
 

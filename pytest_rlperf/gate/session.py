@@ -86,6 +86,11 @@ class GateSession(MeasuringSession):
         return None if self._revision is None else self._revision.label
 
     @property
+    def _profiles_s(self) -> float:
+        """Return the most time that profiles may take after the verdicts."""
+        return min(PROFILES_S, self._settings.budget_s)
+
+    @property
     def _strict(self) -> bool:
         """Return whether a missing verdict fails the run. It does not where the run is saved: the
         next one shall have something to compare with, whatever this one had.
@@ -193,9 +198,8 @@ class GateSession(MeasuringSession):
             point_to_revision(tracks, partner, wish)
         else:
             own = cache_folder(os.environ) / "profiles" / digest(str(self._config.rootpath))
-            most_s = min(PROFILES_S, self._settings.budget_s)
             graphs = self._settings.report or own
-            Profiler(stage, wish, graphs, line.write, most_s).explain(tracks)
+            Profiler(stage, wish, graphs, line.write, self._profiles_s).explain(tracks)
 
     def _memory(
         self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
@@ -251,7 +255,7 @@ class GateSession(MeasuringSession):
             if s.against is None:
                 partner = f"{NO_OWN}: {partner}"
         explains = self._revision is not None and s.profile.on_regression
-        most_s = min(PROFILES_S, s.budget_s) if explains else 0.0
+        most_s = self._profiles_s if explains else 0.0
         return f"rlperf: {render_header(partner, s.budget_s, available_cores(), most_s)}"
 
     def pytest_terminal_summary(

@@ -1,5 +1,5 @@
-"""Measurements: a block is one fresh process a side; phases and drifts are seen within blocks. And
-what measuring takes.
+"""Measurements: a block is one fresh process a side; phases and drifts are seen within blocks.
+What measuring takes is counted here, too.
 """
 
 from collections.abc import Mapping

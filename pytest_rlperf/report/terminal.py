@@ -257,9 +257,7 @@ def render_sections(run: RunResult) -> list[StyledLine]:
     return lines
 
 
-def _shown(
-    part: Callable[[RunResult], Iterable[StyledLine | str]], run: RunResult
-) -> list[StyledLine]:
+def _shown(part: Part, run: RunResult) -> list[StyledLine]:
     """Return the lines of a part; where they cannot be made, what there is of them, and why."""
     lines: list[StyledLine] = []
     with never_fatal(lambda why: lines.append(StyledLine(f"this is not all: {why}", Style.POOR))):

@@ -79,7 +79,7 @@ def make_loop(
         "    return result\n"
     )
     exec(compile(source, "<rlperf loop>", "exec"), scope)
-    return cast(Callable[[int], Any], blocking(cast(Callable[[int], Any], scope["loop"])))
+    return blocking(cast(Callable[[int], Any], scope["loop"]))
 
 
 def over_states(func: Callable[..., Any]) -> Callable[[Sequence[Any]], Any]:
