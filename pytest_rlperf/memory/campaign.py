@@ -8,8 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from pytest_rlperf.baselines.levels import MemoryLevel
-from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting
+from pytest_rlperf.gate.budget import BlockForecast, Budget, Need, fitting
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.memory.judge import LOOKS, Sizes, decided, judged
 from pytest_rlperf.memory.probe import is_installed

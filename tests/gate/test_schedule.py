@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from pytest_rlperf.gate.budget import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.partners import Kernels
-from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.spec import Spec
