@@ -8,6 +8,7 @@ from typing import Protocol, cast
 COMMANDS = {
     "accept": "take a save that was refused because of a regression over, with a reason",
     "bisect": "the commit that made a test slower, found by duets",
+    "cache": "what is kept between runs, how large it is, and how to be rid of it",
     "ci": "what the GitHub action does: compare, record, keep",
     "comment": "the report as the one comment of a pull request, from a job on GitHub",
     "compare": "two results side by side, as --rlperf-json wrote them",

@@ -90,7 +90,7 @@ def lay_out(
     except BaseException:
         slot.release()
         raise
-    slots.prune(cache)
+    slots.prune(cache, slots.cache_limit(os.environ))
     return tree
 
 

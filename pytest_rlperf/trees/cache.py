@@ -1,10 +1,13 @@
-"""The cache folder: slots for base trees that one run at a time may use, and workers' bytecode."""
+"""The cache folder: slots for base trees that one run at a time may use, bytecode and kernels that
+workers compiled, and how much of it is kept.
+"""
 
 import filecmp
 import hashlib
 import os
 import re
 import shutil
+import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import count
@@ -13,6 +16,7 @@ from types import ModuleType
 
 from pytest_rlperf.errors import RevisionError
 from pytest_rlperf.files import LOCKS, try_lock
+from pytest_rlperf.model.quantity import parse_bytes
 
 KEPT_TREES = 5
 """For each repository: enough for the branches somebody works on in a week."""
@@ -78,7 +82,7 @@ def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
         ) from error
 
 
-def prune(cache: Path, keep: int = KEPT_TREES) -> None:
+def prune_trees(cache: Path, keep: int = KEPT_TREES) -> None:
     """Drop the trees longest unused, and those of vanished repositories; never one in use."""
     for owner in cache.glob(f"*/{OWNER}"):
         folder = owner.parent
@@ -91,14 +95,15 @@ def prune(cache: Path, keep: int = KEPT_TREES) -> None:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def _last_use(lock: Path) -> float:
+def _last_use(file: Path) -> float:
     try:
-        return lock.stat().st_mtime
+        return file.stat().st_mtime
     except FileNotFoundError:  # another run pruned it
         return 0.0
 
 
 def _drop(lock: Path) -> None:
+    """Drop the tree of a slot, unless a run holds it."""
     handle = _try_lock(lock, touch=False)
     if handle is None:
         return
@@ -135,6 +140,106 @@ def _try_lock(path: Path, *, touch: bool = True) -> int | None:
             os.close(handle)
             raise
         os.close(handle)  # pruned between opening and locking: this file is no longer the lock
+
+
+# -- how much is kept ---------------------------------------------------------------------------
+#
+# Trees come and go with commits, and what was compiled of them stays behind: 100 MB in an hour.
+
+MOST_BYTES = 1e9
+LIMIT = "RLPERF_CACHE_LIMIT"
+"""The variable that sets another limit, such as 300MB."""
+PRUNED = "pruned"
+"""A file that is touched when the size was looked at."""
+LOOK_S = 3600.0
+TREES = "base trees"
+REMADE = {
+    "bytecode": "bytecode",
+    "numba": "kernels that Numba compiled",
+    "profiles": "flame graphs",
+    "scouts": "what runs remember of tests",
+}
+"""Folders of what a run makes again; it is dropped first where there is too much."""
+KEPT = {"pending": "saves that wait for rlperf accept", "proofs": "verdicts of --rlperf-prove"}
+"""Folders of what nobody but the user drops."""
+
+
+def cache_limit(environ: Mapping[str, str]) -> float:
+    """Return the most bytes that the cache may have."""
+    chosen = environ.get(LIMIT)
+    return parse_bytes(chosen, LIMIT) if chosen else MOST_BYTES
+
+
+def sizes(cache: Path) -> dict[str, int]:
+    """Return the bytes of each kind of thing that there is."""
+    found = {words: _size(cache / name) for name, words in (REMADE | KEPT).items()}
+    trees = sum(_size(owner.parent) for owner in cache.glob(f"*/{OWNER}"))
+    return {words: size for words, size in {TREES: trees, **found}.items() if size}
+
+
+def prune(cache: Path, most_bytes: float) -> None:
+    """Drop trees that nobody needs any more and, once in an hour, what was compiled of sources that
+    are gone and whatever was made longest ago, until the cache is as small as it shall be.
+    """
+    prune_trees(cache)
+    looked = cache / PRUNED
+    if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < LOOK_S:
+        return
+    looked.touch()
+    _drop_bytecode_of_gone(cache / BYTECODE_FOLDER)
+    _shrink(cache, most_bytes)
+
+
+def clear(cache: Path) -> None:
+    """Drop all that can be made again, except what a run holds."""
+    prune_trees(cache, keep=0)
+    for name in REMADE:
+        shutil.rmtree(cache / name, ignore_errors=True)
+
+
+def _drop_bytecode_of_gone(bytecode: Path) -> None:
+    for folder, inner, _ in os.walk(bytecode):
+        for name in list(inner):
+            place = Path(folder, name)
+            if not (Path(place.anchor) / place.relative_to(bytecode)).is_dir():
+                shutil.rmtree(place, ignore_errors=True)
+                inner.remove(name)
+
+
+def _shrink(cache: Path, most_bytes: float) -> None:
+    """Drop folders of what was made longest ago, then trees longest unused. A folder that a run is
+    reading does no harm: Python and Numba compile again what they do not find.
+    """
+    left = sum(sizes(cache).values())
+    made = [Path(f) for name in REMADE for f, _, files in os.walk(cache / name) if files]
+    locks = sorted(cache.glob(f"*/*{LOCK}"), key=_last_use)
+    for folder in sorted(made, key=_newest):
+        if left <= most_bytes:
+            return
+        files = [file for file in folder.iterdir() if file.is_file()]
+        left -= sum(map(_size, files))
+        for file in files:
+            file.unlink(missing_ok=True)
+    for lock in locks:
+        if left > most_bytes:
+            left -= _size(lock.with_name(lock.name.removesuffix(LOCK)))
+            _drop(lock)
+
+
+def _newest(folder: Path) -> float:
+    return max((_last_use(file) for file in folder.iterdir()), default=0.0)
+
+
+def _size(path: Path) -> int:
+    """Return the bytes of a file, or of all files in a folder; links are not followed."""
+    if path.is_dir() and not path.is_symlink():
+        return sum(
+            _size(Path(folder, name)) for folder, _, names in os.walk(path) for name in names
+        )
+    try:
+        return path.lstat().st_size
+    except FileNotFoundError:  # another run dropped it
+        return 0
 
 
 # -- bytecode -----------------------------------------------------------------------------------
