@@ -177,7 +177,9 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 # without this plugin.
 
 FIXTURES = frozenset({"benchmark", "codspeed_benchmark"})
-PROVIDERS = frozenset({"pytest_benchmark.plugin", "pytest_codspeed.plugin"})
+"""Their markers have these names, too."""
+CODSPEED = "pytest_codspeed.plugin"
+PROVIDERS = frozenset({"pytest_benchmark.plugin", CODSPEED})
 """A fixture of that name which comes from neither is something else."""
 
 SILENT: Mapping[str, Any] = {
@@ -212,13 +214,26 @@ def silence(config: pytest.Config, *, tests_run: bool) -> None:
 
 
 def uses_benchmark(item: pytest.Item) -> bool:
-    """Return whether a test uses it, itself or through a fixture such as `benchmark_weave`."""
-    return not FIXTURES.isdisjoint(getattr(item, "fixturenames", ())) and _is_provided(item.config)
+    """Return whether a test uses it, itself or through a fixture such as `benchmark_weave`, or is a
+    benchmark as a whole.
+    """
+    used = not FIXTURES.isdisjoint(getattr(item, "fixturenames", ()))
+    return (used and not PROVIDERS.isdisjoint(_plugins(item.config))) or is_marked_alone(item)
 
 
-def _is_provided(config: pytest.Config) -> bool:
+def is_marked_alone(item: pytest.Item) -> bool:
+    """Return whether the marker of pytest-codspeed says that the whole test is a benchmark: there
+    is no fixture that measures a part of it.
+    """
+    names = getattr(item, "fixturenames", ())
+    if any(name in FIXTURES or name.startswith(MARKER) for name in names):
+        return False
+    return any(map(item.get_closest_marker, FIXTURES)) and CODSPEED in _plugins(item.config)
+
+
+def _plugins(config: pytest.Config) -> set[str]:
     plugins = config.pluginmanager.get_plugins()
-    return any(getattr(plugin, "__name__", None) in PROVIDERS for plugin in plugins)
+    return {getattr(plugin, "__name__", "") for plugin in plugins}
 
 
 def group_of(item: pytest.Item) -> str | None:

@@ -14,7 +14,6 @@ from pytest_rlperf.gate.publishing import Published, publish
 from pytest_rlperf.gate.rules import Rules
 from pytest_rlperf.gate.selection import (
     family_of,
-    has_marker_alone,
     input_size_of,
     is_performance_test,
     is_timed,
@@ -33,7 +32,6 @@ from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
-from pytest_rlperf.report.text import name_some, render_tests
 from pytest_rlperf.trees.base_tree import build_working_tree
 from pytest_rlperf.trees.cache import cache_folder
 from pytest_rlperf.trees.git import working_state
@@ -88,18 +86,9 @@ class MeasuringSession:
         kept = self._narrowed([item for item in items if item.nodeid in fitting])
         self._specs = {nodeid: fitting[nodeid] for nodeid in fitting if nodeid in kept}
         deselected = [item for item in items if item.nodeid not in self._specs]
-        self._name_unmeasured([item.nodeid for item in deselected if has_marker_alone(item)])
         items[:] = [item for item in items if item.nodeid in self._specs]
         if deselected:
             config.hook.pytest_deselected(items=deselected)
-
-    def _name_unmeasured(self, nodeids: Sequence[str]) -> None:
-        """Say which tests have the marker of pytest-codspeed and no fixture."""
-        if nodeids:
-            self._notices += (
-                f"{render_tests(len(nodeids))} with a marker alone cannot be measured "
-                f"({name_some(nodeids)}); give them the benchmark fixture.",
-            )
 
     def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
         """Return the node ids of those fitting tests that are worth measuring."""

@@ -15,7 +15,6 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
-from pytest_rlperf.markers import FIXTURES as BENCHMARK_NAMES  # its markers have them too
 from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
 from pytest_rlperf.model.result import JobSize
 from pytest_rlperf.model.spec import Spec
@@ -36,15 +35,6 @@ def is_performance_test(item: pytest.Item) -> bool:
     if _uses(item, FIXTURES):
         return True
     return any(map(item.get_closest_marker, MARKERS)) or uses_benchmark(item)
-
-
-def has_marker_alone(item: pytest.Item) -> bool:
-    """Return whether it is a benchmark of pytest-codspeed that no fixture measures: there the
-    marker lets the whole test be timed.
-    """
-    marked = any(map(item.get_closest_marker, BENCHMARK_NAMES))
-    there = item.config.pluginmanager.hasplugin("codspeed")
-    return marked and there and not is_performance_test(item)
 
 
 def is_timed(item: pytest.Item) -> bool:

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 import pytest
 
 from pytest_rlperf.machine.host import pin
-from pytest_rlperf.markers import silence
+from pytest_rlperf.markers import is_marked_alone, silence
 from pytest_rlperf.trees.imports import explain, foreign_imports, install_tree_finder, tree_modules
 from pytest_rlperf.wire import (
     Channel,
@@ -28,7 +28,8 @@ from pytest_rlperf.wire import (
     Trouble,
     Uncollected,
 )
-from pytest_rlperf.worker.benchmark_fixture import adopt_benchmark
+from pytest_rlperf.worker.benchmark_fixture import MANY_CALLS, adopt_benchmark
+from pytest_rlperf.worker.calls import Calls
 from pytest_rlperf.worker.clock import Clock, SystemClock
 from pytest_rlperf.worker.import_time import import_ns
 from pytest_rlperf.worker.player import Player
@@ -138,6 +139,16 @@ class WorkerSession(ChildSession):
         while isinstance(order := self._channel.receive(), Order):
             following = None if order.following is None else items.get(order.following)
             self._run(items[order.nodeid], following, order, player)
+        return True
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_pyfunc_call(self, pyfuncitem: pytest.Function) -> bool | None:
+        """Play the whole of a test that is a benchmark by its marker alone."""
+        if self._player is None or not is_marked_alone(pyfuncitem):
+            return None
+        wanted = pyfuncitem._fixtureinfo.argnames
+        values = {name: pyfuncitem.funcargs[name] for name in wanted}
+        self._player.play(Calls(pyfuncitem.obj, (), values), None, None, MANY_CALLS)
         return True
 
     def _make_player(self, clock: Clock) -> Player:

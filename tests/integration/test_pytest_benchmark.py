@@ -1,7 +1,6 @@
 """Suites written for pytest-benchmark's `benchmark` fixture, measured without an edit."""
 
 import json
-from pathlib import Path
 
 import pytest
 
@@ -327,48 +326,3 @@ def test_without_the_option_pytest_benchmark_measures_and_saves_as_ever(workshop
     saved = json.loads((project.folder / "bench.json").read_text())
     assert [bench["name"] for bench in saved["benchmarks"]] == ["test_a", "test_b"]
     assert list((project.folder / ".benchmarks").rglob("0001_*.json"))
-
-
-CODSPEED = """
-import sys
-
-import lib
-
-def test_plain_call(benchmark):
-    assert "pytest_benchmark" not in sys.modules
-    assert benchmark(lib.steady, 1, two=2) == ((1,), {"two": 2})
-
-def test_pedantic(benchmark):
-    calls = []
-    def setup():
-        return (len(calls),), {}
-    def work(number):
-        lib.steady()
-        calls.append(number)
-        return number
-    assert benchmark.pedantic(work, setup=setup, rounds=5, warmup_rounds=1) == 5
-    assert calls == [0, 1, 2, 3, 4, 5]
-
-def test_slower(codspeed_benchmark):
-    codspeed_benchmark(lib.changing)
-
-def test_twice(benchmark):
-    benchmark(lib.steady)
-    benchmark(lib.steady)
-"""
-
-
-def test_the_fixture_of_pytest_codspeed_is_measured_too(workshop: Workshop):
-    pytest.importorskip("pytest_codspeed")
-    project = workshop.project(
-        "codspeed", files("1", CODSPEED, "--codspeed"), files("1.3", CODSPEED, "--codspeed")
-    )
-    ended = project.measure("-p", "pytest_codspeed.plugin")
-    assert ended.outcomes == {
-        "test_plain_call": "unchanged",
-        "test_pedantic": "unchanged",
-        "test_slower": "regressed",
-        "test_twice": "failed",
-    }
-    assert "can only be used once per test" in ended.section("test_twice")
-    assert not (Path(ended.folder) / ".codspeed").exists()
