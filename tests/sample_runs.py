@@ -32,6 +32,7 @@ from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
     Count,
+    Edit,
     Explanation,
     Function,
     Lines,
@@ -122,6 +123,18 @@ WHY = Explanation(
     ),
     pairs=8,
     change=0.33,
+    edits=(
+        Edit(
+            LEARN,
+            Spot("rl_impls/tabular/arrays.py", 42),
+            (
+                " def learn(self, s, a, r):",
+                "-    best = v.item(v.argmax())",
+                "+    best = float(v.max())",
+            ),
+        ),
+        Edit(Function("rl_impls/envs/rules.py", "_winner"), None),
+    ),
     lines=Lines(
         str(LEARN),
         (

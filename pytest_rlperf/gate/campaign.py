@@ -10,9 +10,8 @@ from types import MappingProxyType
 
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.gate.beside_time import Family, Start, families, starts
-from pytest_rlperf.gate.budget import SLACK, Budget
+from pytest_rlperf.gate.budget import SLACK, BlockForecast, Budget, Need, fitting, is_full
 from pytest_rlperf.gate.partners import Comparison, Partner, blocks_until, gate_of
-from pytest_rlperf.gate.schedule import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord, Track
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.metrics.within_run import drift_of, phases_of
@@ -112,6 +111,8 @@ class Campaign:
             after_scouts()
             if self._budget.left_s() < left_s:
                 orders = self._next_orders()
+            if orders:
+                self._show_progress(scouted=True)
             while self._budget.left_s() > 0 and orders:
                 shares = self._shares(orders, index)
                 self._run_blocks(index, shares)
@@ -570,7 +571,7 @@ class Campaign:
         if comparison is not None and comparison.label:
             yield comparison.label
 
-    def _show_progress(self, blocks: int = 0) -> None:
+    def _show_progress(self, blocks: int = 0, scouted: bool = False) -> None:
         still_open = [t for t in self.tracks.values() if t.open]
         widths = [
             t.decision.interval.width / 2 for t in still_open if t.decision and t.decision.interval
@@ -583,7 +584,7 @@ class Campaign:
                 widest=max(widths, default=None),
                 elapsed_s=self._budget.elapsed_s(),
                 budget_s=self._budget.seconds,
-                needed_s=self._all_need_s() if blocks else None,
+                needed_s=self._all_need_s() if blocks or scouted else None,
             )
         )
 

@@ -158,6 +158,15 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
+class Edit:
+    """A function whose source changed and that ran, or was compiled into one that did."""
+
+    function: Function
+    at: Spot | None  # its first line that changed
+    diff: tuple[str, ...] = ()  # of its source, each line behind " ", "-" or "+"
+
+
+@dataclass(frozen=True, slots=True)
 class ComparedLine:
     """A line of a function on both sides; None: the line is not there, or never ran."""
 
@@ -203,3 +212,5 @@ class Explanation:
     graph: Path | None = None  # differential flame graph
     lines: Lines | None = None
     operators: tuple[Operator, ...] = ()  # of torch; they overlap with `causes`
+    edits: tuple[Edit, ...] = ()  # those of `causes` first
+    sole: bool = False  # the only edit is the only difference between the sides that it meets

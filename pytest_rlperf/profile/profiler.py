@@ -1,7 +1,9 @@
 """Asks why a test takes longer: profiles both sides of the tests that need an explanation.
 
 This is done after the verdicts, in fresh processes as in any block, and in as many pairs of them as
-tell a change from their spread. What they take is judged by nobody.
+tell a change from their spread: a large one shows in four, one of 6 % may take 24. Of tests that
+meet the same changes of the code, the one that moved most is profiled first, since the others will
+say the same and the time is short. What profiles take is judged by nobody.
 """
 
 import os
@@ -9,6 +11,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import pairwise
 from pathlib import Path
 
 from pytest_rlperf.baselines.levels import Level
@@ -32,6 +35,7 @@ from pytest_rlperf.model.profile import (
 )
 from pytest_rlperf.options import ProfileWish
 from pytest_rlperf.profile.attribution import (
+    LOOKS,
     ProfiledPair,
     charged,
     compare_lines,
@@ -143,13 +147,12 @@ def line_plan(plan: Plan, seen: Scouted, function: str) -> Plan:
     return replace(function_plan(plan, seen), profile=Profiling.LINES, lines_of=function)
 
 
-PAIRS = 8
-"""Pairs of fresh processes. Six of them stay when the extremes are trimmed: fewer leave bounds so
-wide that a change of 10 % hides behind them."""
 LINE_PAIRS = 3
 PATIENCE_S = 60.0
 """The time for one test in one process, besides what it should take."""
 STARTUP_S = 120.0
+ENOUGH = 0.5
+"""The share of a change from which on those blamed explain it: no more pairs are needed."""
 PROFILES_S = 120.0
 """The most time for profiling, or as much as the budget is if that is less; then it is over with
 the pairs there are."""
@@ -186,16 +189,35 @@ class Profiler:
     def explain(self, tracks: Sequence[Track]) -> None:
         """Leave an explanation in each track that needs one."""
         asked = [track for track in tracks if self._needs(track)]
-        if not asked or not PAIRS:
+        if not asked or not LOOKS:
             return
         until = time.monotonic() + self.most_s
-        plans = {_nodeid(t): (t, _function_plan(t)) for t in asked}
-        played = self._played(plans, PAIRS, until)
-        for track in asked:
-            with never_fatal(partial(_leave_note, track)):
-                track.explanation = self._explained(track, played[_nodeid(track)])
+        first = first_of_each_change(asked)
+        self._explain([track for track in asked if first[_nodeid(track)] is track], LOOKS, until)
+        others = [track for track in asked if first[_nodeid(track)] is not track]
+        if time.monotonic() < until:
+            self._explain(others, LOOKS[:2], until)
+        else:
+            for track in others:
+                track.explanation = Explanation(note=_like_another(first[_nodeid(track)]))
         if self.wish.lines:
             self._add_lines(asked, until)
+
+    def _explain(self, tracks: Sequence[Track], looks: Sequence[int], until: float) -> None:
+        """Profile tests in more and more pairs of processes, as long as nobody is to blame."""
+        asked = {_nodeid(track): (track, _function_plan(track)) for track in tracks}
+        runs = {nodeid: ProfiledRuns() for nodeid in asked}
+        for done, wanted in pairwise((0, *looks)):
+            if not asked or (done and time.monotonic() > until):
+                break
+            self._play(asked, runs, range(done + 1, wanted + 1), until)
+            for nodeid, (track, _) in asked.items():
+                with never_fatal(partial(_leave_note, track)):
+                    track.explanation = self._explained(track, runs[nodeid])
+            asked = {nodeid: each for nodeid, each in asked.items() if _is_open(each[0])}
+        for track in tracks:
+            with never_fatal(partial(_leave_no_picture, track)):
+                self._add_pictures(track, runs[_nodeid(track)])
 
     def _needs(self, track: Track) -> bool:
         """Return whether the user wishes to know why this test takes as long as it does."""
@@ -203,18 +225,21 @@ class Profiler:
             return False
         return self.wish.always or (_regressed(track) and self.wish.on_regression)
 
-    def _played(
-        self, asked: Mapping[str, tuple[Track, Plan]], pairs: int, until: float
-    ) -> Mapping[str, ProfiledRuns]:
-        """Run tests under the profiler in so many pairs of processes; return the runs by test."""
-        runs = {nodeid: ProfiledRuns() for nodeid in asked}
+    def _play(
+        self,
+        asked: Mapping[str, tuple[Track, Plan]],
+        runs: Mapping[str, ProfiledRuns],
+        pairs: range,
+        until: float,
+    ) -> None:
+        """Run tests under the profiler in these pairs of processes, and add to their runs."""
         orders = [_order(track, plan) for track, plan in asked.values()]
         blocks = Blocks(self.stage)
         try:
-            for index in range(1, pairs + 1, blocks.lanes):
-                shares = [orders] * min(blocks.lanes, pairs + 1 - index)
+            for index in pairs[:: blocks.lanes]:
+                shares = [orders] * min(blocks.lanes, pairs.stop - index)
                 tests = render_tests(len(orders))
-                self.say(f"rlperf: profiling {tests} · pair {index} of {pairs}")
+                self.say(f"rlperf: profiling {tests} · pair {index} of {pairs.stop - 1}")
                 for played in blocks.run(index, shares, orders, STARTUP_S):
                     runs[played.nodeid].take(played)
                     asked[played.nodeid][0].cost += Spending(profiles=played.share_s)
@@ -222,21 +247,32 @@ class Profiler:
                     break
         finally:
             blocks.close()
-        return runs
 
     def _explained(self, track: Track, runs: ProfiledRuns) -> Explanation:
-        decision, played = track.decision, runs.played
-        pairs = [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in played]
+        decision, pairs = track.decision, self._pairs(runs)
         measured = decision.interval.change if decision and decision.interval else None
-        explanation = explain(pairs, measured, decision is not None and decision.by_sums)
+        sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
+        heads = [pair.head for pair in pairs]
+        by_mean = decision is not None and decision.by_sums
+        explanation = explain(pairs, measured, by_mean, sources.suspects(heads))
         if explanation.change is None and runs.trouble:
             note = f"{explanation.note}: {runs.trouble}"
             explanation = replace(explanation, note=note)
-        sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
-        ran = [function for pair in pairs for function in pair.head.functions]
-        graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
+        ran = {function for profile in heads for function in profile.functions}
         explanation = with_sources(explanation, sources, ran)
-        return replace(explanation, graph=graph, operators=compare_operators(pairs))
+        sole = track.differences == tuple(str(edit.function) for edit in explanation.edits)
+        return replace(explanation, sole=sole and len(track.differences) == 1)
+
+    def _add_pictures(self, track: Track, runs: ProfiledRuns) -> None:
+        """Add to an explanation what shows the same in another way."""
+        pairs = self._pairs(runs)
+        graph = write_flamegraph(self.graphs, _nodeid(track), pairs)
+        assert track.explanation is not None
+        operators = compare_operators(pairs)
+        track.explanation = replace(track.explanation, graph=graph, operators=operators)
+
+    def _pairs(self, runs: ProfiledRuns) -> list[ProfiledPair]:
+        return [ProfiledPair(self._profile(p, HEAD), self._profile(p, BASE)) for p in runs.played]
 
     def _profile(self, played: Played, side: int) -> SideProfile:
         profile = _slices_profile(played, side)
@@ -246,9 +282,11 @@ class Profiler:
     def _add_lines(self, tracks: Sequence[Track], until: float) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}
         asked = {n: (t, _line_plan(t, function)) for n, (t, function) in named.items() if function}
-        for nodeid, runs in self._played(asked, LINE_PAIRS, until).items():
+        runs = {nodeid: ProfiledRuns() for nodeid in asked}
+        self._play(asked, runs, range(1, LINE_PAIRS + 1), until)
+        for nodeid, played in runs.items():
             track, function = named[nodeid]
-            head, base = (_line_profiles(runs.played, side) for side in (HEAD, BASE))
+            head, base = (_line_profiles(played.played, side) for side in (HEAD, BASE))
             assert track.explanation is not None
             lines = compare_lines(function, head, base)
             track.explanation = replace(track.explanation, lines=lines)
@@ -257,6 +295,37 @@ class Profiler:
         """Return the function that was named, else the one blamed most; empty: there is none."""
         causes = track.explanation.causes if track.explanation else ()
         return self.wish.function or (str(causes[0].function) if causes else "")
+
+
+def first_of_each_change(tracks: Sequence[Track]) -> dict[str, Track]:
+    """Return for each test the one to profile first among those that meet the same changes of the
+    code: the one that moved most. A test of which it is not known what it met stands for itself.
+    """
+    alike: dict[tuple[str, ...], list[Track]] = {}
+    for track in tracks:
+        alike.setdefault(track.differences or (_nodeid(track),), []).append(track)
+    first = {met: max(group, key=_moved) for met, group in alike.items()}
+    return {_nodeid(track): first[met] for met, group in alike.items() for track in group}
+
+
+def _moved(track: Track) -> float:
+    interval = track.decision.interval if track.decision else None
+    return interval.change if interval else 0.0
+
+
+def _like_another(first: Track) -> str:
+    return (
+        "not profiled, since the time for profiles was over; "
+        f"{_nodeid(first)} meets the same changes, and its profile tells why"
+    )
+
+
+def _is_open(track: Track) -> bool:
+    """Return whether more pairs may explain a regression that is not explained yet."""
+    why = track.explanation
+    if why is None or not why.pairs or not _regressed(track):
+        return False
+    return sum(cause.share for cause in why.causes) < ENOUGH
 
 
 def point_to_revision(tracks: Sequence[Track], partner: Kernels, wish: ProfileWish) -> None:
@@ -278,6 +347,12 @@ def _with_revision(commit: str | None) -> str:
 
 def _leave_note(track: Track, why: str) -> None:
     track.explanation = Explanation(note=f"no profile: {why}")
+
+
+def _leave_no_picture(track: Track, why: str) -> None:
+    if track.explanation is not None:
+        notes = filter(None, (track.explanation.note, f"no flame graph: {why}"))
+        track.explanation = replace(track.explanation, note="; ".join(notes))
 
 
 def _regressed(track: Track) -> bool:

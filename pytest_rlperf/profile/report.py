@@ -1,7 +1,7 @@
 """What the profiles say about a change, as text, and the line that is to blame."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -23,10 +23,18 @@ WAITS_BELOW = 0.5
 """A test that computes for less of its time than this is said to wait."""
 MOST = 2
 """The number of callees that are named with a function."""
+MOST_EDITED = 3
+"""The number of functions that are named because their source changed."""
+SHORT_DIFF = 12
+"""The lines of a diff that a terminal shows; the page shows longer ones."""
 
 
 def render_explanation(explanation: Explanation) -> list[str]:
-    lines = [f"  profile: {render_profile(explanation)}"]
+    lines = []
+    if explanation.edits:
+        lines.append(f"  changed: {render_edits(explanation)}")
+        lines += [f"    {line}" for line in _short_diff(explanation)]
+    lines.append(f"  profile: {render_profile(explanation)}")
     lines += [f"    {render_cause(cause)}" for cause in explanation.causes]
     lines += [f"    {render_operator(operator)}" for operator in explanation.operators]
     if explanation.graph is not None:
@@ -34,6 +42,22 @@ def render_explanation(explanation: Explanation) -> list[str]:
     if explanation.lines is not None:
         lines += _render_lines(explanation.lines)
     return lines
+
+
+def render_edits(explanation: Explanation) -> str:
+    """Return the functions that ran and whose source changed: a fact, where a profile estimates."""
+    names = [str(edit.function) for edit in explanation.edits]
+    more = f" and {len(names) - MOST_EDITED} more" if len(names) > MOST_EDITED else ""
+    named = ", ".join(names[:MOST_EDITED]) + more
+    if explanation.sole:
+        return f"{named}, and nothing else that it runs"
+    return f"the source of {named}"
+
+
+def _short_diff(explanation: Explanation) -> tuple[str, ...]:
+    """Return the diff of the first function, where it is short."""
+    diff = explanation.edits[0].diff
+    return diff if len(diff) <= SHORT_DIFF else ()
 
 
 def _near(file: Path) -> str:
@@ -65,6 +89,25 @@ def render_cause(cause: Cause) -> str:
     parts += [f"calls of {name} {render_count(count)}" for name, count in cause.callees[:MOST]]
     evidence = _evidence(cause)
     return ", ".join(parts) + (f"; {evidence}" if evidence else "")
+
+
+def cause_rows(causes: Sequence[Cause]) -> Rows:
+    """Return the same as a table."""
+    if not causes:
+        return []
+    titles = ["function", "of the change", "calls", "time per call", "which calls", "evidence"]
+    return [titles, *map(_cause_row, causes)]
+
+
+def _cause_row(cause: Cause) -> list[str]:
+    return [
+        _where(cause),
+        f"{cause.share:.0%}".replace("%", " %"),
+        render_count(cause.calls),
+        "" if cause.time_ratio is None else f"{cause.time_ratio:.3g}x",
+        ", ".join(f"{name} {render_count(count)}" for name, count in cause.callees[:MOST]),
+        _evidence(cause),
+    ]
 
 
 def render_operator(operator: Operator) -> str:
@@ -152,11 +195,13 @@ def guilty_place(test: TestResult, folder: str) -> Place | None:
 
 def _blamed(explanation: Explanation) -> Place | None:
     """Return a line of the first function that was edited, or else of the first one: those that
-    were not edited may just be called more often.
+    were not edited may just be called more often. Where nobody is blamed, it is that of the only
+    edit which the test meets.
     """
     causes = sorted((c for c in explanation.causes if c.at), key=lambda cause: not _edited(cause))
     if not causes or causes[0].at is None:
-        return None
+        sole = explanation.edits[0].at if explanation.sole and explanation.edits else None
+        return Place(Path(sole.file), sole.line) if sole else None
     cause, at = causes[0], causes[0].at
     return Place(Path(at.file), _slowest(explanation, cause) or at.line)
 

@@ -11,15 +11,23 @@ ran as Python.
 """
 
 import ast
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from difflib import SequenceMatcher
+from difflib import SequenceMatcher, unified_diff
 from functools import cached_property
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pytest_rlperf.model.profile import Cause, Explanation, Function, Source, Spot
+from pytest_rlperf.model.profile import (
+    Cause,
+    Edit,
+    Explanation,
+    Function,
+    SideProfile,
+    Source,
+    Spot,
+)
 
 FunctionNode = ast.FunctionDef | ast.AsyncFunctionDef
 Place = tuple[str, str]  # module, qualified name
@@ -42,6 +50,14 @@ class Module:
     def functions(self) -> dict[str, FunctionNode]:
         """The functions by qualified name, as the interpreter names them."""
         return dict(_functions_in(self._tree, ""))
+
+    def lines_of(self, name: str) -> list[str]:
+        """Return the source of a function, decorators included; empty: it is not there."""
+        node = self.functions.get(name)
+        if node is None:
+            return []
+        first = min([node.lineno, *(each.lineno for each in node.decorator_list)])
+        return self.text.splitlines()[first - 1 : node.end_lineno]
 
     @cached_property
     def imported(self) -> dict[str, Place]:
@@ -217,8 +233,12 @@ def _docstring(node: FunctionNode) -> range:
 
 # -- what an explanation gains from the sources --------------------------------------------------
 
-MOST_EDITED = 3
-"""Functions that are named where nobody is blamed."""
+MOST_DIFFS = 3
+"""Edits whose diff is kept."""
+DIFF_LINES = 40
+"""The lines of a diff that are kept."""
+CONTEXT = 2
+"""Unchanged lines around those that changed."""
 
 Imported = Mapping[str, Mapping[str, str]]  # side → top-level module → file, or folder
 
@@ -253,40 +273,74 @@ class Sources:
         line = line_to_look_at(self.modules[module], self.bases.get(module), name)
         return None if line is None else Spot(self.file_of[module], line)
 
+    def diff(self, place: Place) -> tuple[str, ...]:
+        """Return how the function's source differs, each line behind " ", "-" or "+"."""
+        module, name = place
+        base = self.bases.get(module)
+        before, after = (
+            [] if m is None else m.lines_of(name) for m in (base, self.modules[module])
+        )
+        lines = list(unified_diff(before, after, lineterm="", n=CONTEXT))[2:]
+        parts = [line if line[:1] != "@" else " ..." for line in lines]
+        kept = parts[1:] if parts[:1] == [" ..."] else parts
+        return tuple(kept if len(kept) <= DIFF_LINES else [*kept[:DIFF_LINES], " ..."])
+
+    def suspects(self, profiles: Iterable[SideProfile]) -> frozenset[Function]:
+        """Return the functions that ran and whose source changed, or into which changed ones were
+        compiled.
+        """
+        costs = {name: cost for p in profiles for name, cost in p.functions.items()}
+        ran = self.places(costs)
+        return frozenset(
+            function
+            for function, cost in costs.items()
+            if (place := self.place(function)) is not None
+            and (self.is_changed(place) or (cost.compiled and self.inlined(place, ran)))
+        )
+
+    def places(self, functions: Iterable[Function]) -> frozenset[Place]:
+        return frozenset(p for each in functions if (p := self.place(each)) is not None)
+
+    def is_changed(self, place: Place) -> bool:
+        return place[1] in self.changed.get(place[0], ())
+
+    def inlined(self, place: Place, ran: Set[Place]) -> list[Place]:
+        """Return the changed functions that were compiled into this one, which did not change."""
+        if place[0] not in self.changed:
+            return []
+        return compiled_into(place, self.modules, self.changed, ran)
+
 
 def with_sources(
-    explanation: Explanation, sources: Sources, ran: Sequence[Function]
+    explanation: Explanation, sources: Sources, ran: Iterable[Function]
 ) -> Explanation:
-    """Add what the sources say of those blamed; `ran` are the functions that the profiler saw."""
-    places = frozenset(place for each in ran if (place := sources.place(each)) is not None)
-    if not explanation.causes and explanation.pairs:
-        return replace(explanation, note=_with_changed(explanation.note, sources, places))
+    """Add what the sources say of those blamed, and the functions that were edited; `ran` are those
+    that the profiler saw.
+    """
+    places = sources.places(ran)
     causes = tuple(_with_source(cause, sources, places) for cause in explanation.causes)
-    return replace(explanation, causes=causes)
+    blamed = [f for c in causes for f in (c.inlined or (c.function,))]
+    edited = {sources.function(place) for place in places if sources.is_changed(place)}
+    edited |= {function for cause in causes for function in cause.inlined}
+    first = [function for function in dict.fromkeys(blamed) if function in edited]
+    named = [*first, *sorted(edited.difference(first))]
+    edits = tuple(_edit(function, sources, n < MOST_DIFFS) for n, function in enumerate(named))
+    return replace(explanation, causes=causes, edits=edits)
 
 
-def _with_changed(note: str | None, sources: Sources, ran: frozenset[Place]) -> str | None:
-    """Add the functions that ran and were edited to the note: that is a fact, and no blame."""
-    edited = sorted(
-        str(sources.function((module, name)))
-        for module, name in ran
-        if name in sources.changed.get(module, ())
-    )
-    if note is None or not edited:
-        return note
-    more = f" and {len(edited) - MOST_EDITED} more" if len(edited) > MOST_EDITED else ""
-    return f"the source of {', '.join(edited[:MOST_EDITED])}{more} changed; {note}"
+def _edit(function: Function, sources: Sources, shown: bool) -> Edit:
+    place = sources.place(function)
+    assert place is not None
+    return Edit(function, sources.spot(place), sources.diff(place) if shown else ())
 
 
 def _with_source(cause: Cause, sources: Sources, ran: frozenset[Place]) -> Cause:
     place = sources.place(cause.function)
     if place is None or place[0] not in sources.changed:
         return cause
-    changed = place[1] in sources.changed[place[0]]
+    changed = sources.is_changed(place)
     source = Source.CHANGED if changed else Source.SAME
-    inlined: list[Place] = []
-    if cause.compiled and not changed:
-        inlined = compiled_into(place, sources.modules, sources.changed, ran)
+    inlined = sources.inlined(place, ran) if cause.compiled and not changed else []
     at = sources.spot(inlined[0] if inlined else place)
     return replace(cause, source=source, inlined=tuple(map(sources.function, inlined)), at=at)
 

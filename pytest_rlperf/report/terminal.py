@@ -288,7 +288,8 @@ LOG_EVERY_S = 15.0
 def render_progress(progress: Progress) -> str:
     label = f"{progress.label}: " if progress.label else ""
     parts = [f"rlperf: {label}{progress.decided} of {progress.tests} decided"]
-    parts.append(f"block {progress.blocks}" if progress.blocks else "scouting")
+    scouting = "scouting" if progress.needed_s is None else "scouted"
+    parts.append(f"block {progress.blocks}" if progress.blocks else scouting)
     if progress.widest is not None:
         parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")
     parts.append(f"{progress.elapsed_s:.0f} s of {progress.budget_s:.0f} s")
@@ -307,17 +308,21 @@ class ProgressLine:
         self._clock = clock
         self._shown_at = clock()
         self._width = 0
+        self._foretold = False
 
     def show(self, progress: Progress) -> None:
-        self.write(render_progress(progress))
+        """Show how far the run has come; in a log at once when it is first known what it needs."""
+        news = progress.needed_s is not None and not self._foretold
+        self._foretold |= news
+        self.write(render_progress(progress), news)
 
-    def write(self, line: str) -> None:
+    def write(self, line: str, news: bool = False) -> None:
         if self._live:
             line = line[: shutil.get_terminal_size().columns - 1]  # a wrapped line cannot be erased
             self._stream.write("\r" + line.ljust(self._width))
             self._width = len(line)
             self._stream.flush()
-        elif self._clock() - self._shown_at >= LOG_EVERY_S:
+        elif news or self._clock() - self._shown_at >= LOG_EVERY_S:
             self._shown_at = self._clock()
             self._stream.write(line + "\n")
             self._stream.flush()

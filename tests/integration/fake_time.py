@@ -85,7 +85,7 @@ if CONTROLLER:
     # Fewer tell enough where the clock has hardly any noise.
     decide.FIRST_FRESH, decide.LEAST_FRESH = 3, 5
     partners.SAVE_BLOCKS = partners.SOLO_BLOCKS = 3
-    profiler.PAIRS = int(os.environ.get("PROFILED_PAIRS", "0"))
+    profiler.LOOKS = tuple(filter(None, [int(os.environ.get("PROFILED_PAIRS", "0"))]))
     # Nor does such a clock gain by many slices, or by where the memory of a process happens to lie.
     planning.PAIRS = {mode: (least, min(most, 8)) for mode, (least, most) in planning.PAIRS.items()}
     planning.LONGEST = 1

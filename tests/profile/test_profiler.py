@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
     Callee,
@@ -17,14 +19,17 @@ from pytest_rlperf.model.profile import (
     SideProfile,
     SlicesProfile,
 )
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.profile.profiler import (
     SLICES,
     Places,
     ProfiledRuns,
+    first_of_each_change,
     function_plan,
     line_plan,
     side_profile,
 )
+from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.wire import Measurement, plain, typed
 from pytest_rlperf.workers.blocks import Played
 from pytest_rlperf.workers.side import SideRun, State
@@ -149,6 +154,29 @@ def test_lines_are_those_of_the_named_function():
     plan = line_plan(PLAN, seen(10), "agent.py:learn")
     assert (plan.profile, plan.lines_of) == (Profiling.LINES, "agent.py:learn")
     assert typed(Plan, plain(plan)) == plan
+
+
+# -- which tests are profiled first -------------------------------------------------------------
+
+
+def regressed(name: str, change: float, *differences: str) -> Track:
+    interval = Interval(change, change - 0.01, change + 0.01)
+    decision = Decision(Outcome.REGRESSED, 8, interval)
+    benchmark = Benchmark(name, Spec(), "abc", f"pytest {name}")
+    return Track(benchmark, decision=decision, differences=differences)
+
+
+def test_of_tests_that_meet_the_same_changes_the_one_that_moved_most_stands_for_all():
+    small, large = regressed("a", 0.1, "lib.py:f"), regressed("b", 0.3, "lib.py:f")
+    other, unknown, too = regressed("c", 0.2, "lib.py:g"), regressed("d", 0.2), regressed("e", 0.1)
+    first = first_of_each_change([small, large, other, unknown, too])
+    assert {name: track.benchmark.nodeid for name, track in first.items()} == {
+        "a": "b",
+        "b": "b",
+        "c": "c",
+        "d": "d",
+        "e": "e",
+    }
 
 
 # -- processes in which a test could not be profiled --------------------------------------------

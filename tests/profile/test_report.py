@@ -11,6 +11,7 @@ from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
     Count,
+    Edit,
     Explanation,
     Function,
     Lines,
@@ -116,6 +117,42 @@ def test_operators_of_torch_stand_below_the_functions():
     assert run_from(content).tests[0].explanation == replace(explanation, operators=())
 
 
+EDITS = (
+    Edit(Function("agent.py", "Agent.learn"), Spot("agent.py", 7), ("-    a = 1", "+    a = 2")),
+    Edit(Function("agent.py", "Agent.act"), None),
+)
+
+
+def test_what_was_edited_comes_before_what_a_profile_estimates():
+    shown = render_explanation(Explanation((LEARN,), 6, 0.5, edits=EDITS))
+    assert shown[:3] == [
+        "  changed: the source of agent.py:Agent.learn, agent.py:Agent.act",
+        "    -    a = 1",
+        "    +    a = 2",
+    ]
+
+
+def test_an_edit_without_another_difference_is_said_to_be_alone():
+    shown = render_explanation(Explanation(pairs=6, note="nobody", edits=EDITS[:1], sole=True))
+    assert shown[0] == "  changed: agent.py:Agent.learn, and nothing else that it runs"
+
+
+def test_many_edits_are_counted_and_a_long_diff_is_for_the_page():
+    many = tuple(Edit(Function("agent.py", f"f{n}"), None, ("+ a",) * 20) for n in range(5))
+    shown = render_explanation(Explanation(pairs=6, edits=many))
+    assert shown[0] == "  changed: the source of agent.py:f0, agent.py:f1, agent.py:f2 and 2 more"
+    assert "profile:" in shown[1]
+
+
+def test_edits_are_read_back_and_older_results_have_none():
+    explanation = Explanation((LEARN,), 6, 0.5, edits=EDITS[:1], sole=True)
+    content = run_as_dict(run_result(a_test(explanation=explanation)), 0)
+    assert run_from(content).tests[0].explanation == explanation
+    data = content["tests"][0]["profile"]
+    del data["edits"], data["sole"]
+    assert run_from(content).tests[0].explanation == replace(explanation, edits=(), sole=False)
+
+
 def test_programs_get_the_same():
     test = a_test(explanation=Explanation((replace(LEARN, source=Source.SAME),), 6, 0.5))
     data = run_as_dict(run_result(test), 0)["tests"][0]["profile"]
@@ -164,6 +201,14 @@ def test_a_function_that_was_edited_is_blamed_before_one_that_is_called_more_oft
     causes: list[Cause], place: Place | None
 ):
     assert guilty_place(because(*causes), TREE) == place
+
+
+@pytest.mark.parametrize(("sole", "place"), [(True, Place(Path("agent.py"), 7)), (False, None)])
+def test_where_nobody_is_blamed_it_is_the_only_edit_that_the_test_meets(
+    sole: bool, place: Place | None
+):
+    test = a_test(explanation=Explanation(pairs=6, edits=EDITS[:1], sole=sole))
+    assert guilty_place(test, TREE) == place
 
 
 @pytest.mark.parametrize(("function", "line"), [("b.py:learn", 9), ("a.py:act", 7)])

@@ -4,7 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.model.profile import Cause, Count, Explanation, Function, Source, Spot
+from pytest_rlperf.model.profile import (
+    Cause,
+    Cost,
+    Count,
+    Explanation,
+    Function,
+    SideProfile,
+    Source,
+    Spot,
+)
 from pytest_rlperf.profile.sources import (
     Module,
     Sources,
@@ -210,15 +219,31 @@ def test_a_compiled_function_that_changed_itself_needs_no_other(sources: Sources
     assert judged(sources, cause(BEST, compiled=True)).inlined == ()
 
 
-@pytest.mark.parametrize(
-    ("ran", "said"),
-    [
-        ([TRAIN, BEST], "the source of lib/kernels.py:best changed; no function took longer"),
-        ([TRAIN], "no function took longer"),
-    ],
-)
-def test_where_nobody_is_blamed_the_functions_that_ran_and_were_edited_are_named(
-    sources: Sources, ran: list[Function], said: str
+@pytest.mark.parametrize(("ran", "edited"), [([TRAIN, BEST], [BEST]), ([TRAIN], [])])
+def test_functions_that_ran_and_were_edited_are_named_whoever_is_blamed(
+    sources: Sources, ran: list[Function], edited: list[Function]
 ):
     nobody = Explanation(pairs=8, note="no function took longer")
-    assert with_sources(nobody, sources, ran).note == said
+    assert [edit.function for edit in with_sources(nobody, sources, ran).edits] == edited
+
+
+def test_an_edit_that_was_compiled_in_is_named_before_those_that_are_not_blamed(sources: Sources):
+    blamed = Explanation((cause(TRAIN, compiled=True),), pairs=8)
+    assert [edit.function for edit in with_sources(blamed, sources, [TRAIN]).edits] == [BEST]
+
+
+def test_an_edit_shows_what_changed_with_the_lines_around_it(sources: Sources):
+    (edit,) = with_sources(Explanation(), sources, [BEST]).edits
+    assert edit.diff == (" def best(q):", "-    return max(q)", "+    return max(list(q))")
+    assert edit.at == Spot("lib/kernels.py", 2)
+
+
+@pytest.mark.parametrize(
+    ("function", "compiled", "found"),
+    [(BEST, False, {BEST}), (TRAIN, False, set()), (TRAIN, True, {TRAIN})],
+)
+def test_suspects_ran_and_changed_or_hold_what_changed(
+    sources: Sources, function: Function, compiled: bool, found: set[Function]
+):
+    costs = {function: Cost(1, 1.0, 1.0, compiled=compiled)}
+    assert sources.suspects([SideProfile(costs, calls=1, computing=1.0)]) == found

@@ -345,6 +345,16 @@ def test_a_log_gets_a_line_now_and_then():
     assert log.getvalue() == f"{MEASURING_LINE}\n" * 2
 
 
+def test_a_log_says_at_once_what_the_run_needs():
+    log = io.StringIO()
+    line = ProgressLine(log, clock=lambda: 100.0)
+    scouted = replace(SCOUTING, needed_s=297.0)
+    for progress in (SCOUTING, scouted, scouted):
+        line.show(progress)
+    said = "rlperf: 0 of 12 decided · scouted · 2 s of 300 s · 12 tests need about 297 s here\n"
+    assert log.getvalue() == said
+
+
 def test_lines_catch_the_eye_by_their_outcome():
     styles: dict[str, set[Style]] = {}
     for line in render_sections(EVERYTHING):

@@ -81,6 +81,8 @@ def _cell(title: str, cell: str) -> Markup:
     if title == "test" and cell:
         link = element("a", element("code", cell), href=f"#{anchor(cell)}")
         return element("td", link, class_="name")
+    if title == "function":
+        return element("td", element("strong", element("code", breakable(cell))), class_="name")
     return (
         element("td", element("code", cell), class_="name")
         if title == "source"

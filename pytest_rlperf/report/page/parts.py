@@ -28,12 +28,14 @@ from pytest_rlperf.model.metric import (
     Outcome,
     badness,
 )
+from pytest_rlperf.model.profile import Edit, Explanation
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.mpi.report import render_ranks
 from pytest_rlperf.mpi.scaling import render_efficiency_lost
 from pytest_rlperf.profile.report import (
+    cause_rows,
     line_rows,
-    render_cause,
+    render_edits,
     render_lines_title,
     render_operator,
     render_profile,
@@ -135,6 +137,10 @@ def address_of(content: bytes, kind: str) -> str:
 # -- the cause: functions, lines and sources that a change is put down to -----------------------
 
 
+DIFF = {"-": "gone", "+": "new"}
+"""Lines of a diff by their first character."""
+
+
 def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
     explanation = test.explanation
     if explanation is None:
@@ -143,9 +149,10 @@ def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
     return titled(
         4,
         "Why",
+        _edits(explanation),
+        table(cause_rows(explanation.causes), "Functions that take the time"),
         bullets(
             [
-                *map(render_cause, explanation.causes),
                 *map(render_operator, explanation.operators),
                 *(line.strip() for line in render_moved(test)),
             ]
@@ -154,6 +161,25 @@ def why_part(test: TestResult, flame: Flame | None) -> Markup | None:
         None if lines is None else table(line_rows(lines), render_lines_title(lines)),
         _flame(flame),
     )
+
+
+def _edits(explanation: Explanation) -> list[Markup]:
+    """Return what changed in the source of functions that ran, with their diffs."""
+    if not explanation.edits:
+        return []
+    shown = [edit for edit in explanation.edits if edit.diff]
+    return [
+        element("p", "Changed: ", element("strong", render_edits(explanation)), "."),
+        *(
+            element("figure", element("figcaption", element("code", str(e.function))), _diff(e))
+            for e in shown
+        ),
+    ]
+
+
+def _diff(edit: Edit) -> Markup:
+    lines = (element("span", f"{line}\n", class_=DIFF.get(line[:1])) for line in edit.diff)
+    return element("pre", lines, class_="diff", tabindex="0")
 
 
 def _flame(flame: Flame | None) -> Markup | None:

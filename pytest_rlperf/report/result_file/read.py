@@ -44,6 +44,7 @@ from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
     Count,
+    Edit,
     Explanation,
     Function,
     Lines,
@@ -330,6 +331,8 @@ def _explanation(row: Row) -> Explanation:
     graph = row["flame_graph"]
     return Explanation(
         causes=tuple(map(_cause, row["functions"])),
+        edits=tuple(map(_edit, row.get("edits", ()))),  # not in older ones
+        sole=row.get("sole", False),
         pairs=row["pairs"],
         change=row["change"],
         computing=row["computing"],
@@ -353,6 +356,11 @@ def _cause(row: Row) -> Cause:
         inlined=tuple(map(_function, row["inlined"])),
         at=None if row.get("at") is None else Spot(**row["at"]),  # older results have none
     )
+
+
+def _edit(row: Row) -> Edit:
+    at = None if row["at"] is None else Spot(**row["at"])
+    return Edit(Function(row["file"], row["function"]), at, tuple(row["diff"]))
 
 
 def _function(text: str) -> Function:

@@ -11,7 +11,7 @@ from pytest_rlperf.model.block import Block, Drift, PhaseResult, SideBlock, Side
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import Interval, Metric, MetricFamily, Outcome
-from pytest_rlperf.model.profile import Cause, Explanation, Lines, Source
+from pytest_rlperf.model.profile import Cause, Edit, Explanation, Lines, Source
 from pytest_rlperf.model.result import (
     Figures,
     Proof,
@@ -250,6 +250,8 @@ def _explanation(explanation: Explanation) -> Row:
         "note": explanation.note,
         "flame_graph": None if explanation.graph is None else str(explanation.graph),
         "functions": [_cause(cause) for cause in explanation.causes],
+        "edits": [_edit(edit) for edit in explanation.edits],
+        "sole": explanation.sole,
         "lines": None if explanation.lines is None else _lines(explanation.lines),
         "operators": plain(explanation.operators),
     }
@@ -268,6 +270,15 @@ def _cause(cause: Cause) -> Row:
         "compiled": cause.compiled,
         "inlined": [str(function) for function in cause.inlined],
         "at": None if cause.at is None else cause.at._asdict(),
+    }
+
+
+def _edit(edit: Edit) -> Row:
+    return {
+        "file": edit.function.file,
+        "function": edit.function.name,
+        "at": None if edit.at is None else edit.at._asdict(),
+        "diff": list(edit.diff),
     }
 
 
