@@ -102,7 +102,8 @@ def test_every_field_of_the_form_has_a_label(whole: Parsed):
     [
         "slower than the allowed +5.0 %, beyond doubt",
         "10 blocks of 8 sliced pairs, 2 calls a slice",
-        "72 % of it in rl_impls/tabular/arrays.py:ArrayLearner.learn",
+        "Changed: the source of rl_impls/tabular/arrays.py:ArrayLearner.learn",
+        "72 %",
         "its source changed",
         "phases: learn adds +33.0 % of the whole call",
         "slices get slower as a block goes on",

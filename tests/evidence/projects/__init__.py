@@ -1,0 +1,1 @@
+"""The gate on projects that are not ours."""
