@@ -6,7 +6,7 @@ Slices of all ranks begin and end together, and all ranks make equally many call
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_rlperf.memory.counters import own_peak_bytes
 from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Mode, Plan, Scouted
@@ -17,7 +17,9 @@ from pytest_rlperf.worker.clock import Clock, Elapsed
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.scout import ENOUGH_NS, ENOUGH_SETUP_NS, LONG_CALL_NS
 from pytest_rlperf.worker.turns import Baton
-from pytest_rlperf.worker.watch import CodeWatch
+
+if TYPE_CHECKING:
+    from pytest_rlperf.worker.watch import CodeWatch
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
 
@@ -147,7 +149,7 @@ class RankPlayer(Player):
         baton: Baton,
         slowdown: float,
         world: Any,
-        watch: CodeWatch | None = None,
+        watch: "CodeWatch | None" = None,
     ) -> None:
         super().__init__(channel, RankClock(clock, world), side, baton, slowdown, watch=watch)
         self._world = world

@@ -25,7 +25,6 @@ from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.reference import ReferenceWorker
 from pytest_rlperf.worker.session import ChildSession, WorkerSession
 from pytest_rlperf.worker.turns import Baton
-from pytest_rlperf.worker.watch import installed_watch
 
 LAST_WORDS_S = 1.0
 """A rank that failed gives the others this time to report their own failures before it aborts
@@ -184,7 +183,7 @@ class RankWorker(WorkerSession):
     """The pytest plugin of a rank that measures."""
 
     def __init__(self, job: Job, channel: Channel, baton: Baton, here: Here) -> None:
-        super().__init__(job, channel, baton, installed_watch(job))
+        super().__init__(job, channel, baton)
         self._here = here
 
     @pytest.hookimpl(tryfirst=True)

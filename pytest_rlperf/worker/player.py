@@ -6,16 +6,14 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pytest_rlperf.errors import FixtureError, PartnerGone, RlperfError
 from pytest_rlperf.machine.host import involuntary_switches, pin_job
-from pytest_rlperf.memory.probe import probe
 from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.metric import FIRST_CALL, IMPORT_TIME
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.phases import listen
-from pytest_rlperf.profile.clock import ProfilingClock, reader_of
 from pytest_rlperf.prove.slowed_clock import RealTime, SlowedClock, Spender
 from pytest_rlperf.wire import Channel, Go, Measurement, Order, Ready, ScoutReport
 from pytest_rlperf.worker import scout
@@ -31,7 +29,10 @@ from pytest_rlperf.worker.clock import (
     wall_time,
 )
 from pytest_rlperf.worker.turns import Baton, order_of_turns, run_abreast, run_together, take_turns
-from pytest_rlperf.worker.watch import CodeWatch
+
+if TYPE_CHECKING:  # loaded where they are asked for: a worker starts for every block
+    from pytest_rlperf.profile.clock import ProfilingClock
+    from pytest_rlperf.worker.watch import CodeWatch
 
 OVERHEAD_MATTERS_CALLS = 50
 """Below this many calls a slice of 2 ms, the loop's own 10 ns a call are under 0.03 %."""
@@ -64,7 +65,7 @@ class Player:
         baton: Baton,
         slowdown: float = 0.0,
         importer: Importer | None = None,
-        watch: CodeWatch | None = None,
+        watch: "CodeWatch | None" = None,
     ) -> None:
         self._channel = channel
         self._clock = clock
@@ -131,6 +132,8 @@ class Player:
         self.played = True
         try:
             if self._order.probe is not None:
+                from pytest_rlperf.memory.probe import probe
+
                 self._turn_to("memory")
                 report = probe(self._order.probe, calls)
                 if self._watch is not None:
@@ -188,7 +191,7 @@ class Player:
                 judged=wall_time if plan.wall else own_time,
                 apart_ns=plan.calls * overhead_ns,
             )
-        profiling = ProfilingClock(clock, plan, self._reader()) if plan.profile else None
+        profiling = self._profiling(clock, plan) if plan.profile else None
         if plan.calls > 1:  # an untimed slice, so that the first timed one is like the others
             calls.warm(plan.calls)
         self._baton.reset(BATON_SHARE * order.deadline_s - (time.monotonic() - self._begun))
@@ -249,8 +252,15 @@ class Player:
 
     def _reader(self) -> Callable[[], int]:
         if self._read_ns is None:
+            from pytest_rlperf.profile.clock import reader_of
+
             self._read_ns = reader_of(self._clock)
         return self._read_ns
+
+    def _profiling(self, clock: Clock, plan: Plan) -> "ProfilingClock":
+        from pytest_rlperf.profile.clock import ProfilingClock
+
+        return ProfilingClock(clock, plan, self._reader())
 
     def _clock_of(self, order: Order, plan: Plan, calls: Measured) -> Clock:
         """Return the clock that suits the plan."""

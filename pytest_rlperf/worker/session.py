@@ -12,6 +12,7 @@ import socket
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -34,7 +35,10 @@ from pytest_rlperf.worker.clock import Clock, SystemClock
 from pytest_rlperf.worker.import_time import import_ns
 from pytest_rlperf.worker.player import Player
 from pytest_rlperf.worker.turns import Baton
-from pytest_rlperf.worker.watch import CodeWatch, installed_watch
+
+if TYPE_CHECKING:  # loaded where it is asked for: a worker starts for every block
+    from pytest_rlperf.model.code import CodeChanges
+    from pytest_rlperf.worker.watch import CodeWatch
 
 PLAYER = pytest.StashKey[Player]()
 PR_SET_PDEATHSIG = 1
@@ -54,7 +58,7 @@ def work(job: Job) -> int:
         return ReferenceWorker(job, channel, baton).work()
     # On head too, where it changes nothing: an import in a slice must cost the same.
     install_tree_finder(job.head_tree, job.tree, job.import_roots)
-    session = WorkerSession(job, channel, baton, installed_watch(job))
+    session = WorkerSession(job, channel, baton)
     try:
         return int(pytest.main(list(job.pytest_args), plugins=[session]))
     except ChannelClosed:
@@ -106,11 +110,9 @@ class ChildSession:
 class WorkerSession(ChildSession):
     """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
 
-    def __init__(
-        self, job: Job, channel: Channel, baton: Baton, watch: CodeWatch | None = None
-    ) -> None:
+    def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
         super().__init__(job)
-        self._watch = watch
+        self._watch = None if job.watched is None else _installed_watch(job, job.watched)
         self._channel = channel
         self._baton = baton
         self._player: Player | None = None
@@ -196,6 +198,14 @@ class WorkerSession(ChildSession):
             sys.stdout.flush()
             text = _text(report, self._player.advice)
             self._channel.send(Trouble(report.outcome, text, tuple(report.sections)))
+
+
+def _installed_watch(job: Job, changes: "CodeChanges") -> "CodeWatch":
+    from pytest_rlperf.worker.watch import CodeWatch
+
+    watch = CodeWatch(changes, job.tree)
+    watch.install()
+    return watch
 
 
 def _text(report: pytest.TestReport, advice: str | None) -> str:

@@ -38,7 +38,6 @@ from pytest_rlperf.worker.watch_processes import WATCH, Processes, has_children
 if TYPE_CHECKING:  # a spawned process begins sooner without
     import pytest
 
-    from pytest_rlperf.wire import Job
 
 LIKE_A_BLOCK_NS = 100_000_000
 LONG_CALL_NS = 50_000_000
@@ -445,15 +444,6 @@ def _is_between(file: str) -> bool:
     if file in (__file__, watch_processes.__file__):
         return True
     return file.startswith(("<frozen ", PYTHON_LIBRARY)) and not _is_installed(file)
-
-
-def installed_watch(job: "Job") -> CodeWatch | None:
-    """Return the watch that a worker begins with, where it is to have one."""
-    if job.watched is None:
-        return None
-    watch = CodeWatch(job.watched, job.tree)
-    watch.install()
-    return watch
 
 
 def watch_spawned(folder: str) -> None:

@@ -14,7 +14,6 @@ import ast
 import datetime
 import json
 import os
-import platform
 import subprocess
 import sys
 import tempfile
@@ -212,7 +211,7 @@ class Trial:
             code=code,
             load=round(load, 1),
             date=datetime.date.today().isoformat(),
-            python=content["environment"].get("python", platform.python_version()),
+            python=content["fingerprint"]["python"],
         )  # fmt: skip
 
     def _changed(self, slow: Slow, loops: int) -> _Changed:
