@@ -83,6 +83,17 @@ class Stored:
         """The session that was saved last, or None where no time is stored."""
         return max(self.sessions, key=lambda session: session.created, default=None)
 
+    def measured_at(self, installed: str) -> str | None:
+        """Return the commit at which all of it was measured, exactly as it is there, with these
+        distributions installed; None: there is no such commit.
+        """
+        parts: list[Session | StoredMemory] = [*self.sessions]
+        parts += [] if self.memory is None else [self.memory]
+        if any(part.dirty or part.facts.get("distributions") != installed for part in parts):
+            return None
+        commits = {part.commit for part in parts}
+        return commits.pop() if len(commits) == 1 else None
+
     @property
     def newest(self) -> Session | StoredMemory:
         """The session, or else the memory, under whose facts it was recorded."""

@@ -10,7 +10,7 @@ import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Self
 
 from pytest_rlperf.baselines.file import Accepted, Session, Stored, StoredMemory
 from pytest_rlperf.baselines.folder import (
@@ -53,7 +53,8 @@ from pytest_rlperf.workers.planning import WAITS_SHARE
 
 def facts_of(fingerprint: Fingerprint, threads: int) -> Facts:
     """Return the facts under which a test with so many threads is measured in this run."""
-    return {**comparable(fingerprint, threads), "kernels": EDITION}
+    installed = fingerprint.get("distributions")
+    return {**comparable(fingerprint, threads), "kernels": EDITION, "distributions": installed}
 
 
 def levels_of(
@@ -230,6 +231,20 @@ def has_own_baseline(settings: Settings) -> bool:
     return Baselines(settings.baselines, name, machine_facts(read_machine())).has_own
 
 
+class SavedAt(NamedTuple):
+    """A commit at which these tests were measured, with all that is installed as it is now."""
+
+    commit: str
+    tests: frozenset[str]
+
+
+def _is_of_here(level: Level | MemoryLevel | Ended | None) -> bool:
+    """Return whether a level was measured on this machine, by this build of Python."""
+    if isinstance(level, Level):
+        return level.foreign is None and not level.floor
+    return level is None or (isinstance(level, MemoryLevel) and level.elsewhere is None)
+
+
 class BaselineRun:
     """What one run takes from the stored baselines, and what it leaves there."""
 
@@ -319,6 +334,20 @@ class BaselineRun:
         if s.save is None and not self._levels:
             return Alone(s.threshold)
         return Kernels(self._levels, s.save is not None, s.threshold)
+
+    def saved_at(self, fingerprint: Fingerprint) -> SavedAt | None:
+        """Return the commit that most of the tests were saved at; None: it is known of no test."""
+        installed = fingerprint.get("distributions")
+        if self._settings.save is not None or installed is None:
+            return None
+        tests: dict[str, set[str]] = {}
+        for nodeid in (self._levels.keys() | self.memory_levels.keys()) & self._stored.keys():
+            levels = self._levels.get(nodeid), self.memory_levels.get(nodeid)
+            commit = self._stored[nodeid].measured_at(installed)
+            if commit is not None and all(map(_is_of_here, levels)):
+                tests.setdefault(commit, set()).add(nodeid)
+        commit = max(tests, key=lambda sha: len(tests[sha]), default=None)
+        return None if commit is None else SavedAt(commit, frozenset(tests[commit]))
 
     def keep(self, run: RunResult, collected: bool) -> tuple[str, ...]:
         """Save what was measured if it may be, and return what to say about it. `collected` tells

@@ -128,9 +128,11 @@ class Campaign:
         """End the tests that run the same code on both sides. What fails is left to the scouts: it
         may have been disturbed.
         """
-        if self._watched is None:
+        if self._watched is None or self._same_code is None:
             return
-        orders = [self._scout_order(track) for track in self.tracks.values() if track.open]
+        tracks = [track for track in self.tracks.values() if track.open]
+        speaks_of = self._same_code.speaks_of
+        orders = [self._scout_order(t) for t in tracks if speaks_of(t.benchmark.nodeid)]
         for played in self._watched.run(orders, self._budget.startup_deadline_s()):
             track = self.tracks[played.nodeid]
             track.cost += Spending(scouting=played.share_s)

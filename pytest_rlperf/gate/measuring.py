@@ -113,7 +113,8 @@ class MeasuringSession:
 
     def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> Fingerprint:
         """Return the fingerprint of the machine and the libraries."""
-        facts = read_fingerprint(cores, {n: spec.threads for n, spec in self._specs.items()})
+        threads = {nodeid: spec.threads for nodeid, spec in self._specs.items()}
+        facts = read_fingerprint(cores, threads, self._config.rootpath)
         ranked = any(map(nprocs_of, items))
         return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
 

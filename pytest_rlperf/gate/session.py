@@ -4,7 +4,7 @@ import datetime
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,7 +20,7 @@ from pytest_rlperf.gate.publishing import report_tests, status_of
 from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, Track
-from pytest_rlperf.gate.worker_args import Revisions, staged
+from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
@@ -130,7 +130,8 @@ class GateSession(MeasuringSession):
             scope = selected_scope(session.config)
             whole = scope.whole and collected
             partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
-        with staged(session, self._settings, self._revisions, cores, partner) as (stage, notices):
+        revisions = self._revisions._replace(saved=self._saved_revision(facts))
+        with staged(session, self._settings, revisions, cores, partner) as (stage, notices):
             self._notices += notices
             blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
             watched = watched_runs(stage)
@@ -181,6 +182,17 @@ class GateSession(MeasuringSession):
                     self._notices += self._store.keep(self._run, collected)
         self._notices += self._rules.notices(self._run, selected_scope(session.config))
 
+    def _saved_revision(self, facts: Fingerprint) -> SavedRevision | None:
+        """Return the commit whose code may be head's, and the tests that were saved there; None:
+        there is none, or it is not known what was measured then.
+        """
+        saved = self._store.saved_at(facts) if self._store else None
+        if saved is None or not self._settings.skip_same_code or self._settings.build:
+            return None  # to build a tree takes longer than most tests
+        with suppress(RlperfError):  # a clone may be shallow
+            return SavedRevision(resolve(self._config.rootpath, saved.commit), saved.tests)
+        return None
+
     def _said(self, what: str) -> AbstractContextManager[None]:
         """Let what no verdict needs fail, and say so after them."""
 
@@ -216,8 +228,9 @@ class GateSession(MeasuringSession):
             show=show,
         )
         if stage.same_code is not None and stage.same_code.changes.none:
-            for track in memory.tracks.values():
-                track.track.ended = Ended.same_code(stage.same_code.changes)
+            for nodeid, track in memory.tracks.items():
+                if stage.same_code.speaks_of(nodeid):
+                    track.track.ended = Ended.same_code(stage.same_code.changes)
         return memory
 
     def _remembered_scouts(

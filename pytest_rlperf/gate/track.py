@@ -128,7 +128,7 @@ class Track:
         """Note the differences that the test met, and end it where there are none; return whether
         that is so.
         """
-        if same_code is None:
+        if same_code is None or not same_code.speaks_of(self.benchmark.nodeid):
             return False
         differences = same_code.differences(run.ran for run in runs)
         self.differences = tuple(islice(dict.fromkeys(differences), TOLD))

@@ -8,7 +8,7 @@ import random
 import secrets
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -116,11 +116,19 @@ def session_mpi_facts(config: pytest.Config, cores: int) -> Fingerprint:
     return {}
 
 
+class SavedRevision(NamedTuple):
+    """The commit at which these tests were saved, in the environment of this run."""
+
+    revision: Revision
+    tests: Set[str]
+
+
 class Revisions(NamedTuple):
     """The revisions that are compared; None: the working tree, or no base at all."""
 
     head: Revision | None = None
     base: Revision | None = None
+    saved: SavedRevision | None = None  # whose code tells which tests need no measuring
 
 
 @contextmanager
@@ -135,20 +143,22 @@ def staged(
     config = session.config
     cache = cache_folder(os.environ)
     with ExitStack() as stack:
-        trees = [
+        saved = revisions.saved.revision if revisions.saved else None
+        head, base = (
             None if revision is None else stack.enter_context(_tree(session, settings, revision))
-            for revision in revisions
-        ]
-        head, base = trees
+            for revision in (revisions.head, revisions.base)
+        )
+        then = stack.enter_context(_as_it_was(config.rootpath, saved)) if saved else None
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
-        home = config.rootpath if base is None else base.head.top
+        compared = base or then
+        home = config.rootpath if compared is None else compared.head.top
         seed_bytecode(cache, list(sys.modules.values()), besides=home)
-        same_code = _same_code(config.rootpath, settings, revisions, trees)
-        sides = _sides(config, head, base, isinstance(partner, Kernels))
+        same_code = _same_code(config.rootpath, settings, revisions, head, compared)
+        sides = _sides(config, home, head, base, isinstance(partner, Kernels))
         physical = physical_cores(cores)
         stage = Stage(
             # Where both are the same, one run of each test tells whether it fails.
-            sides=sides[:1] if same_code is not None and same_code.changes.none else sides,
+            sides=sides[:1] if base and same_code and same_code.changes.none else sides,
             home=home,
             import_roots=import_roots(home, sys.path, sys.modules, sys.meta_path),
             sys_path=tuple(sys.path),
@@ -170,18 +180,26 @@ def staged(
 
 
 def _same_code(
-    root: Path, settings: Settings, revisions: Revisions, trees: Sequence[BaseTree | None]
+    root: Path,
+    settings: Settings,
+    revisions: Revisions,
+    head: BaseTree | None,
+    other: BaseTree | None,
 ) -> SameCode | None:
-    """Compare the code of both sides; None: there is one side only, or it is not wanted."""
-    head, base = trees
-    if base is None or revisions.base is None or not settings.skip_same_code:
+    """Compare head's code with that of the base, or of the commit that its baselines were saved at;
+    None: there is one side only, or it is not wanted.
+    """
+    saved = revisions.saved
+    revision = revisions.base or (saved.revision if saved else None)
+    if other is None or revision is None or not settings.skip_same_code:
         return None
-    two = TwoTrees(base.head.top if head is None else head.path, base.path)
+    two = TwoTrees(other.head.top if head is None else head.path, other.path)
     head_sha = None if revisions.head is None else revisions.head.sha
-    files = files_to_compare(root, revisions.base.sha, head_sha)
+    files = files_to_compare(root, revision.sha, head_sha, besides=settings.baselines)
     python = [path for path in files if path.endswith(".py")]
     share_kernels(cache_folder(os.environ), two.head, two.base, python)
-    return SameCode(two, code_changes(two, files, KEEP))
+    tests = saved.tests if saved and revisions.base is None else None
+    return SameCode(two, code_changes(two, files, KEEP), tests)
 
 
 def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> BaseTree:
@@ -191,11 +209,15 @@ def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> Ba
     return lay_out(config.rootpath, revision, files, settings.build, cache_folder(os.environ))
 
 
+def _as_it_was(root: Path, revision: Revision) -> BaseTree:
+    """Lay out a revision with its own benchmark files: it was measured with these."""
+    return lay_out(root, revision, (), None, cache_folder(os.environ))
+
+
 def _sides(
-    config: pytest.Config, head: BaseTree | None, base: BaseTree | None, reference: bool
+    config: pytest.Config, top: Path, head: BaseTree | None, base: BaseTree | None, reference: bool
 ) -> tuple[Side, ...]:
     cwd = config.invocation_params.dir
-    top = config.rootpath if base is None else base.head.top
     here = Side(HEAD, config.rootpath, cwd, top) if head is None else _side(HEAD, head, cwd)
     if base is not None:
         return here, _side(BASE, base, cwd)

@@ -9,6 +9,7 @@ import ast
 import functools
 import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -19,6 +20,7 @@ from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import unquote, urlsplit
 
 from pytest_rlperf.machine.host import can_fix_addresses
 from pytest_rlperf.model.result import Facts, Fingerprint
@@ -29,8 +31,12 @@ MACHINE = ("cpu", *CPU, "cores", "architecture")
 """Facts that must all be equal for two machines to be one."""
 
 
-def read_fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> Fingerprint:
-    """Read the facts of this machine; `cores` are those that are measured on, `threads` by test."""
+def read_fingerprint(
+    cores: Sequence[int], threads: Mapping[str, int], project: Path
+) -> Fingerprint:
+    """Read the facts of this machine; `cores` are those that are measured on, `threads` by test,
+    `project` the folder of the code under test.
+    """
     return {
         **read_machine(),
         "pinned_to": list(cores),
@@ -39,6 +45,7 @@ def read_fingerprint(cores: Sequence[int], threads: Mapping[str, int]) -> Finger
         "python_build": f"{platform.python_version()}, {platform.python_compiler()}",
         "implementation": platform.python_implementation(),
         "libraries": library_versions(),
+        "distributions": distributions(sys.path, project),
         "threads": dict(threads),
         "addresses": "fixed" if can_fix_addresses() else "random",
     }
@@ -109,6 +116,42 @@ def library_versions() -> dict[str, str]:
         with suppress(importlib.metadata.PackageNotFoundError):
             versions[name] = importlib.metadata.version(name)
     return versions
+
+
+OWN = "pytest_rlperf-"
+
+
+def distributions(path: Sequence[str], project: Path) -> str | None:
+    """Return a digest of everything that is installed in these folders, by name and version; None:
+    some code lies in a folder of its own, where no version tells what it is. That of the project
+    does not count, nor does the code that measures.
+    """
+    found: set[str] = set()
+    for folder in map(Path, filter(None, path)):
+        infos = [info for info in folder.glob("*-info") if info.is_dir()]
+        names = [info.name for info in infos if not info.name.startswith(OWN)]
+        origins = {name: _editable_origin(folder / name / "direct_url.json") for name in names}
+        found.update(name for name, origin in origins.items() if origin is None)
+        elsewhere = [*filter(None, origins.values()), *(() if infos else (folder,))]
+        if not all(_is_known(Path(each), project) for each in elsewhere):
+            return None
+    return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
+
+
+def _is_known(folder: Path, project: Path) -> bool:
+    """Return whether the code in a folder is the project's or Python's own, or there is none."""
+    own = any(folder.is_relative_to(each) for each in (project, sys.prefix, sys.base_prefix))
+    return own or project.is_relative_to(folder) or not folder.is_dir()
+
+
+def _editable_origin(direct_url: Path) -> str | None:
+    """Return the folder that an editable distribution was installed from, by what pip left."""
+    try:
+        origin = json.loads(direct_url.read_text(encoding="utf-8"))
+        editable = origin.get("dir_info", {}).get("editable", False)
+        return unquote(urlsplit(origin["url"]).path) if editable else None
+    except (OSError, ValueError, KeyError, AttributeError):
+        return None
 
 
 def machine_key(facts: Facts) -> str:

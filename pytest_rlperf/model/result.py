@@ -53,6 +53,7 @@ class Fingerprint(TypedDict, total=False):
     python_build: str
     implementation: str
     libraries: dict[str, str]
+    distributions: str | None  # a digest of all that is installed; None: it is not known
     threads: dict[str, int]  # by test
     addresses: str
     mpi: dict[str, object]  # of a run with MPI tests

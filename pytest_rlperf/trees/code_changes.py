@@ -325,16 +325,19 @@ def _some(paths: Sequence[str]) -> str:
     return paths[0] if len(paths) == 1 else f"{paths[0]} and {len(paths) - 1} more"
 
 
-def files_to_compare(root: Path, base: str, head: str | None) -> list[str]:
+def files_to_compare(root: Path, base: str, head: str | None, besides: Path) -> list[str]:
     """Return the files in which two revisions may differ, from the top of the repository. `head` is
     None for the working tree. Every Python file is among them: git can be told not to look at one.
+    What lies `besides`, in the folder of the stored baselines, is read by no test.
     """
     top, _ = top_level(root)
     new = listed(top, "--cached", "--others", "--exclude-standard", "--", "*.py")
     at = (listed_at(top, revision) for revision in (base, head) if revision is not None)
     python = (path for paths in at for path in paths if path.endswith(".py"))
     folder = Path(os.path.realpath(top))
-    changed = (path.relative_to(folder).as_posix() for path in changed_files(root, base, head))
+    stored = Path(os.path.realpath(besides))
+    differing = (p for p in changed_files(root, base, head) if not p.is_relative_to(stored))
+    changed = (path.relative_to(folder).as_posix() for path in differing)
     return sorted({*changed, *python, *(new if head is None else ())})
 
 
@@ -344,6 +347,11 @@ class SameCode:
 
     trees: TwoTrees
     changes: CodeChanges
+    tests: Set[str] | None = None  # that the other side was measured with; None: all
+
+    def speaks_of(self, nodeid: str) -> bool:
+        """Return whether this test's other side is the tree that head is compared with."""
+        return self.tests is None or nodeid in self.tests
 
     @property
     def watched(self) -> CodeChanges | None:

@@ -83,6 +83,49 @@ def test_where_all_times_are_of_another_machine_only_sizes_may_be_compared(
     )
 
 
+# -- at which commit it was measured ------------------------------------------------------------
+
+INSTALLED: Fingerprint = {**FINGERPRINT, "distributions": "d1"}
+AT = "c" * 40
+
+
+def saved_at(
+    folder: Path, now: Fingerprint = INSTALLED, save: str | None = None, **then: Any
+) -> tuple[str, set[str]] | None:
+    """The commit of a baseline that was saved under these facts, and its tests."""
+    stored = saved(a_run(measured(), **{"fingerprint": INSTALLED, "commit": AT, **then}))
+    save_into(folder / "own" / "main", [stored])
+    settings: Any = SimpleNamespace(
+        save=save, baseline=None, baselines=folder, judge_foreign=True, threshold=None
+    )
+    run = BaselineRun(settings, folder)
+    run.partner([benchmark()], now, Scope(False, ()))
+    at = run.saved_at(now)
+    return None if at is None else (at.commit, set(at.tests))
+
+
+def test_the_commit_of_a_save_is_known(tmp_path: Path):
+    assert saved_at(tmp_path) == (AT, {NODE})
+
+
+@pytest.mark.parametrize(
+    "otherwise",
+    [
+        {"commit": None},
+        {"dirty": True},
+        {"fingerprint": FINGERPRINT},
+        {"fingerprint": {**INSTALLED, "distributions": "d2"}},
+        {"fingerprint": {**INSTALLED, "cpu": "Other CPU"}},
+        {"fingerprint": {**INSTALLED, "python_build": "3.11.7, Clang 17"}},
+        {"now": FINGERPRINT},
+        {"now": {**INSTALLED, "distributions": None}},
+        {"save": "main"},
+    ],
+)
+def test_where_more_than_code_may_have_changed_it_is_not(tmp_path: Path, otherwise: dict[str, Any]):
+    assert saved_at(tmp_path, **otherwise) is None
+
+
 # -- what is stored -----------------------------------------------------------------------------
 
 

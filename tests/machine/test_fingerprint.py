@@ -1,6 +1,9 @@
 """The facts of a machine, and the name of its folder."""
 
+import json
 import re
+import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +15,7 @@ from pytest_rlperf.machine.fingerprint import (
     MACHINE,
     blas_version,
     comparable,
+    distributions,
     machine_key,
     read_fingerprint,
 )
@@ -32,7 +36,7 @@ EPYC: dict[str, Any] = {
 
 
 def test_a_fingerprint_has_all_that_decides_whether_times_may_be_compared():
-    fingerprint = read_fingerprint([0], {})
+    fingerprint = read_fingerprint([0], {}, Path.cwd())
     facts = comparable(fingerprint, 1)
     assert {"cpu", "cores", "architecture"} <= facts.keys()
     assert {name: fingerprint.get(name) for name in MACHINE} == {n: facts.get(n) for n in MACHINE}
@@ -75,3 +79,41 @@ def test_blas_is_what_numpy_says_of_itself():
 
     blas = __config__.show(mode="dicts")["Build Dependencies"]["blas"]
     assert blas_version() == f"{blas['name']} {blas['version']}"
+
+
+# -- what is installed ---------------------------------------------------------------------------
+
+
+def installed(folder: Path, *names: str, editable: Path | None = None) -> str:
+    """A folder of distributions; the last one of them is worked on somewhere."""
+    for name in names:
+        (folder / f"{name}.dist-info").mkdir(parents=True, exist_ok=True)
+    if editable is not None:
+        origin = {"url": editable.as_uri(), "dir_info": {"editable": True}}
+        (folder / f"{names[-1]}.dist-info" / "direct_url.json").write_text(json.dumps(origin))
+    return str(folder)
+
+
+def test_each_version_of_what_is_installed_counts(tmp_path: Path):
+    one, same, newer = (
+        distributions([installed(tmp_path / place, "a-1", b)], tmp_path / "project")
+        for place, b in (("one", "b-1"), ("same", "b-1"), ("newer", "b-2"))
+    )
+    assert one is not None
+    assert one == same != newer
+
+
+def test_the_project_itself_does_not_count(tmp_path: Path):
+    project = tmp_path / "project"
+    site = installed(tmp_path / "site", "a-1", "project-0.1", editable=project)
+    without = installed(tmp_path / "without", "a-1")
+    assert distributions([site, str(project)], project) == distributions([without], project)
+
+
+def test_code_that_no_version_tells_is_not_known(tmp_path: Path):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    site = installed(tmp_path / "site", "a-1", "other-1", editable=elsewhere)
+    assert distributions([site], tmp_path / "project") is None
+    assert distributions([str(elsewhere)], tmp_path / "project") is None
+    assert distributions([str(tmp_path / "missing"), sys.prefix], tmp_path / "project") is not None

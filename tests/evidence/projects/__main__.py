@@ -33,6 +33,9 @@ SCHEMA = 1
 WANTED = 0.10
 """The slowdown of the test that a function is made slower for."""
 FIRST_LOOPS = 200
+MORE = 5
+TOLD = 0.03
+"""A smaller slowdown tells little of how long the loop has to be: then it is made longer."""
 NOTHING = "nothing"
 WRONG = frozenset({"regressed", "improved"})
 
@@ -177,10 +180,13 @@ class Trial:
 
     def _loops(self, slow: Slow) -> int:
         """Return how long the loop has to be."""
-        with self._changed(slow, FIRST_LOOPS):
-            content, *_ = self._run("--rlperf-profile=off", "-k", slow.test)
-        change: float = content["tests"][0]["metrics"][0]["change"]
-        return max(1, round(FIRST_LOOPS * WANTED / max(change, 0.001)))
+        loops, change = FIRST_LOOPS, 0.0
+        while change < TOLD:
+            with self._changed(slow, loops):
+                content, *_ = self._run("--rlperf-profile=off", "-k", slow.test)
+            change = _hot(content["tests"], slow)["metrics"][0]["change"]
+            loops *= MORE
+        return max(1, round(loops / MORE * WANTED / change))
 
     def _record(self, slow: Slow | None, loops: int) -> Record:
         load = os.getloadavg()[0]
@@ -257,9 +263,9 @@ class _Changed:
         self._file.write_text(self._text, encoding="utf-8")
 
 
-def _hot(tests: Sequence[Mapping[str, Any]], slow: Slow) -> Mapping[str, Any] | None:
+def _hot(tests: Sequence[Mapping[str, Any]], slow: Slow) -> Mapping[str, Any]:
     words = slow.test.split(" and ")
-    return next((t for t in tests if all(word in t["nodeid"] for word in words)), None)
+    return next(t for t in tests if all(word in t["nodeid"] for word in words))
 
 
 def _names(test: Mapping[str, Any], key: str) -> list[str]:
