@@ -196,6 +196,8 @@ def _graph(packages: Iterable[str]) -> "ImportGraph":
 
 PROSE = frozenset({".md", ".rst", ".png", ".svg", ".jpg", ".gif", ".ipynb", ".html", ".css"})
 """Endings of files that people read and no test runs."""
+FOR_PEOPLE = frozenset({"doc", "docs"})
+"""Folders of a repository for whose files the same holds, but for Python."""
 STEERING = frozenset({"setup.py"})
 """Python that builds what the tests import."""
 CONFTEST = "conftest.py"
@@ -222,8 +224,10 @@ def _reaches(file: Path, test: Path, imports: Set[Path], top: Path) -> bool:
 
 def is_prose(path: str) -> bool:
     """Return whether a file of the tree is read by people only, or hidden from programs."""
-    hidden = any(part.startswith(".") for part in path.split("/"))
-    return hidden or PurePosixPath(path).suffix in PROSE
+    parts, suffix = path.split("/"), PurePosixPath(path).suffix
+    hidden = any(part.startswith(".") for part in parts)
+    documents = len(parts) > 1 and parts[0] in FOR_PEOPLE and suffix != ".py"
+    return hidden or documents or suffix in PROSE
 
 
 def _leads_nowhere(test: Path, imports: Set[Path]) -> bool:

@@ -174,6 +174,8 @@ IMPORTS = {TEST, TOP / "tests/conftest.py", TOP / "lib/__init__.py", TOP / "lib/
         ("src/fast.c", True),
         ("lib/table.json", True),
         ("README.md", False),
+        ("docs/proof/figures.csv", False),
+        ("lib/docs/figures.csv", True),
         ("docs/figure.svg", False),
         (".github/workflows/ci.yml", False),
         (".gitignore", False),
