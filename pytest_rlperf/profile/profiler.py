@@ -199,7 +199,9 @@ class Profiler:
             self._explain(others, LOOKS[:2], until)
         else:
             for track in others:
-                track.explanation = Explanation(note=_like_another(first[_nodeid(track)]))
+                with never_fatal(partial(_leave_note, track)):
+                    why = Explanation(note=_like_another(first[_nodeid(track)]))
+                    track.explanation = self._with_edits(track, why, self._sources(track))
         if self.wish.lines:
             self._add_lines(asked, until)
 
@@ -251,7 +253,7 @@ class Profiler:
     def _explained(self, track: Track, runs: ProfiledRuns) -> Explanation:
         decision, pairs = track.decision, self._pairs(runs)
         measured = decision.interval.change if decision and decision.interval else None
-        sources = Sources.read(track.imported, self.stage.sides[HEAD].tree)
+        sources = self._sources(track)
         heads = [pair.head for pair in pairs]
         by_mean = decision is not None and decision.by_sums
         explanation = explain(pairs, measured, by_mean, sources.suspects(heads))
@@ -259,7 +261,27 @@ class Profiler:
             note = f"{explanation.note}: {runs.trouble}"
             explanation = replace(explanation, note=note)
         ran = {function for profile in heads for function in profile.functions}
-        explanation = with_sources(explanation, sources, ran)
+        return self._with_edits(track, explanation, sources, ran)
+
+    def _sources(self, track: Track) -> Sources:
+        return Sources.read(track.imported, self.stage.sides[HEAD].tree)
+
+    def _with_edits(
+        self,
+        track: Track,
+        explanation: Explanation,
+        sources: Sources,
+        ran: Set[Function] = frozenset(),
+    ) -> Explanation:
+        """Add what the sources say. What the test met was seen before it was measured, so that it
+        is known although no profile could be taken.
+        """
+        met = {
+            Function(*difference.rsplit(":", 1))
+            for difference in track.differences
+            if ":" in difference
+        }
+        explanation = with_sources(explanation, sources, ran | met)
         sole = track.differences == tuple(str(edit.function) for edit in explanation.edits)
         return replace(explanation, sole=sole and len(track.differences) == 1)
 

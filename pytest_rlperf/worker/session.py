@@ -101,6 +101,13 @@ class ChildSession:
         wanted = set(self._job.nodeids)
         items[:] = [item for item in items if item.nodeid in wanted]
 
+    @pytest.hookimpl(optionalhook=True, tryfirst=True)
+    def pytest_timeout_set_timer(self) -> bool:
+        """Let pytest-timeout end no test: its limit is for one run of it, and here are many calls,
+        some of them under a profiler, for which the controller has limits of its own.
+        """
+        return True
+
     @pytest.hookimpl(tryfirst=True)
     def pytest_report_teststatus(self) -> tuple[str, str, str]:
         """Show no letters: the output is the tests' own."""

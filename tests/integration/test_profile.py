@@ -170,16 +170,15 @@ def idle(workshop: Workshop) -> Ended:
     )
     shy = """
 def be_shy():
-    import sys
     wait()
-    if sys.getprofile():
-        raise RuntimeError("I am watched")
+    if callable(signal.getsignal(signal.SIGALRM)):
+        raise RuntimeError("I am sampled")
 """
     tests = TESTS + "\ndef test_be_shy(rlperf):\n    rlperf(lib.be_shy)\n"
     base = {"fakeclock.py": clock, "lib.py": LIBRARY + shy, "tests/test_perf.py": tests}
     head = {"lib.py": (LIBRARY + shy).replace("100_000", "2e5")}
     project = workshop.project("profile-waits", base, head)
-    return project.measure("-k", "wait or shy", env=PROFILED)
+    return project.measure("-k", "wait or shy", "--rlperf-same-code=skip", env=PROFILED)
 
 
 def test_a_test_that_only_waits_is_said_to(idle: Ended):
@@ -187,10 +186,14 @@ def test_a_test_that_only_waits_is_said_to(idle: Ended):
     assert "100 % of it in lib.py:wait, calls 1x, time per call 2x" in idle.section("test_wait")
 
 
-def test_a_test_that_cannot_be_profiled_says_why(idle: Ended):
+def test_a_test_that_cannot_be_profiled_says_why_and_what_it_met(idle: Ended):
     assert idle.outcomes["test_be_shy"] == "regressed"
     assert (
-        "  profile: only 0 pairs of processes could be profiled: RuntimeError: I am watched\n"
+        "  changed: lib.py:wait, and nothing else that it runs\n"
+        "     def wait():\n"
+        "    -    CLOCK.now_ns += about(100_000)\n"
+        "    +    CLOCK.now_ns += about(2e5)\n"
+        "  profile: only 0 pairs of processes could be profiled: RuntimeError: I am sampled\n"
     ) in idle.section("test_be_shy")
 
 
