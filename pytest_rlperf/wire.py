@@ -213,6 +213,13 @@ class Trouble:
 
 
 @dataclass(frozen=True, slots=True)
+class Met:
+    """The imports of a watched test lead to differences, so that there was no need to run it."""
+
+    ran: Ran
+
+
+@dataclass(frozen=True, slots=True)
 class Finished:
     """The test is over on this side."""
 
@@ -225,7 +232,7 @@ class Finished:
 
 
 FromController = Order | Go | StandAside | Stop
-FromWorker = Hello | Collected | Uncollected | Ready | Report | Trouble | Finished
+FromWorker = Hello | Collected | Uncollected | Ready | Report | Trouble | Met | Finished
 Message = FromController | FromWorker
 KINDS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 

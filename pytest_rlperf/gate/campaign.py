@@ -136,8 +136,11 @@ class Campaign:
         for played in self._watched.run(orders, self._budget.startup_deadline_s()):
             track = self.tracks[played.nodeid]
             track.cost += Spending(scouting=played.share_s)
-            ran = all(run.state is State.RAN and run.report is not None for run in played.runs)
-            if ran and track.runs_same_code(self._same_code, played.runs):
+            seen = all(
+                run.state is State.MET or (run.state is State.RAN and run.report is not None)
+                for run in played.runs
+            )
+            if seen and track.runs_same_code(self._same_code, played.runs):
                 _note_scouts(track, played)
             self._show_progress()
             if self._budget.left_s() <= 0:

@@ -182,6 +182,8 @@ def _close_in_children(*sockets: socket.socket | None) -> None:
 class RankWorker(WorkerSession):
     """The pytest plugin of a rank that measures."""
 
+    sees_alone = False  # the other ranks would wait for it
+
     def __init__(self, job: Job, channel: Channel, baton: Baton, here: Here) -> None:
         super().__init__(job, channel, baton)
         self._here = here

@@ -25,6 +25,7 @@ from pytest_rlperf.wire import (
     Collected,
     Finished,
     Job,
+    Met,
     Order,
     Trouble,
     Uncollected,
@@ -117,6 +118,9 @@ class ChildSession:
 class WorkerSession(ChildSession):
     """The pytest plugin of a worker: collects, then runs tests in the order it is told."""
 
+    sees_alone = True
+    """Whether it may leave a test out by itself."""
+
     def __init__(self, job: Job, channel: Channel, baton: Baton) -> None:
         super().__init__(job)
         self._watch = None if job.watched is None else _installed_watch(job, job.watched)
@@ -176,6 +180,11 @@ class WorkerSession(ChildSession):
     def _run(
         self, item: pytest.Item, following: pytest.Item | None, order: Order, player: Player
     ) -> None:
+        if self._watch is not None and self.sees_alone and order.probe is None:
+            met = self._watch.met_by_imports(item)
+            if met is not None:
+                self._channel.send(Met(met))
+                return
         self._pin(order.cores)
         player.begin(order)
         if self._watch is not None:

@@ -258,6 +258,13 @@ class CodeWatch:
         self._before = self._with_processes(met)
         self._collecting = False
 
+    def met_by_imports(self, item: "pytest.Item") -> Ran | None:
+        """Return the differences that a test meets however it runs, since what was imported for it
+        leads to them; None: there are none.
+        """
+        met = tuple(sorted({*self._before.met, *self._modules_met(item, ())}))
+        return Ran(met) if met else None
+
     def begin(self) -> None:
         """Begin with the next test."""
         self._read, self._unseen, self._begun = set(), set(), set()
@@ -416,7 +423,7 @@ class CodeWatch:
         if caller.startswith(IMPORT_SYSTEM):
             return
         inside = self._inside(os.path.abspath(os.fsdecode(path)))
-        if inside is not None and not _writes_only(event, args):
+        if inside is not None and not _is_metadata(inside) and not _writes_only(event, args):
             self._read.add(inside)
 
     def _look_at_extensions(self) -> None:
@@ -471,6 +478,11 @@ def _is_of_tests(name: str, item: "pytest.Item") -> bool:
     """Return whether it is a module that pytest imports: a test file, or a conftest."""
     collected = {_module_name(each) for each in item.session.items}
     return name in collected or name.rpartition(".")[2] == "conftest"
+
+
+def _is_metadata(file: str) -> bool:
+    """Return whether a file says what is installed, which is the same on both sides."""
+    return any(part.endswith((".egg-info", ".dist-info")) for part in file.split("/"))
 
 
 def _writes_only(event: str, args: tuple[Any, ...]) -> bool:

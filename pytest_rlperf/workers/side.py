@@ -19,6 +19,7 @@ from pytest_rlperf.wire import (
     Measurement,
     MemoryReport,
     Message,
+    Met,
     Ready,
     Report,
     ScoutReport,
@@ -38,6 +39,7 @@ class State(StrEnum):
     UNCOLLECTED = "uncollected"
     UNMEASURED = "unmeasured"  # it never called the fixture
     ABANDONED = "abandoned"  # the partner left in the middle of the slices
+    MET = "met"  # not run: what it imports differs, which was all that there was to see
     WRONG_COPY = "wrong copy"  # it measured the other side's code
 
 
@@ -115,6 +117,8 @@ class Account:
                 # The first report of a test is the cause; a failing teardown may follow.
                 trouble = SideRun(State(outcome), text, sections=(*sections, *self._printed()))
                 self._trouble = self._trouble or trouble
+            case Met(ran):
+                self.run = SideRun(State.MET, ran=ran)
             case Finished():
                 self.run = replace(self._finished(message), cost=message.cost)
 

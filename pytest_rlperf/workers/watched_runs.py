@@ -15,7 +15,7 @@ from pytest_rlperf.workers.blocks import GOODBYE_S, Played
 from pytest_rlperf.workers.lanes import LANES_MAX, Lane, in_turns
 from pytest_rlperf.workers.pair import Pair, Side, Stage, start_pair
 from pytest_rlperf.workers.process import end_marked
-from pytest_rlperf.workers.side import SideRun
+from pytest_rlperf.workers.side import SideRun, State
 
 Share = Sequence[Order]
 """Tests of one file that one worker runs in a row, so that what their module makes is made once."""
@@ -89,10 +89,7 @@ class WatchedRuns:
         nodeids: Sequence[str],
         startup_s: float,
     ) -> Lane[WatchedSide]:
-        """Run one share after the other; yield each test, and what it waits for in between. A test
-        that met a difference may leave something of it behind, in a cache for example, so the next
-        one gets a fresh worker.
-        """
+        """Run one share after the other; yield each test, and what it waits for in between."""
         pair: Pair | None = None
         try:
             while shares:
@@ -103,7 +100,7 @@ class WatchedRuns:
                     begun = time.monotonic()
                     runs = yield from pair.running(order)
                     yield WatchedSide(order.nodeid, side.side, runs[0], time.monotonic() - begun)
-                    if not pair.usable or self._met(runs[0]):
+                    if not pair.usable or self._may_have_left(runs[0]):
                         pair.end()
                         pair = None
             if pair is not None:
@@ -118,8 +115,11 @@ class WatchedRuns:
         rng = random.Random(f"{stage.seed}/watched/{self._workers}")
         return start_pair(stage, kind, nodeids, rng=rng, cores=stage.cores, watched=True)
 
-    def _met(self, run: SideRun) -> bool:
-        return any(self._same_code.differences([run.ran]))
+    def _may_have_left(self, run: SideRun) -> bool:
+        """Return whether a test has met a difference while it ran: it may leave something of it
+        behind, in a cache for example, so the next one gets a fresh worker.
+        """
+        return run.state is not State.MET and any(self._same_code.differences([run.ran]))
 
 
 def watched_runs(stage: Stage) -> WatchedRuns | None:

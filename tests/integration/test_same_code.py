@@ -87,6 +87,49 @@ def test_what_a_test_left_behind_for_the_next_one_is_not_taken_for_the_same(work
     assert ended.outcomes == {"test_first": "regressed", "test_second": "regressed"}
 
 
+SEES_WATCHES = """
+import sys
+from pathlib import Path
+
+from lib import far
+
+def test_seen(rlperf):
+    monitoring = getattr(sys, "monitoring", None)
+    watches = [sys.getprofile(), *(monitoring.get_tool(n) for n in range(6) if monitoring)]
+    if any(watches):
+        Path(__file__).with_name("watched").touch()
+    rlperf(far.jump)
+"""
+
+
+def test_what_its_imports_lead_to_is_known_without_running_a_test(workshop: Workshop):
+    seeing = {**BASE, "tests/test_seen.py": SEES_WATCHES}
+    function = {"lib/near.py": BASE["lib/near.py"].replace("2_000_000", "2_000_001")}
+    constant = {"lib/far.py": f"NEW = 1\n{BASE['lib/far.py']}"}
+    project = workshop.project("same-code-imports", seeing, {**function, **constant})
+    ended = project.measure("tests/test_seen.py")
+    assert ended.test("test_seen")["differences"] == ["lib/far.py"]
+    assert not (project.folder / "tests" / "watched").exists()
+    project.write({"lib/far.py": BASE["lib/far.py"]})
+    assert project.measure("tests/test_seen.py").outcomes == {"test_seen": "same_code"}
+    assert (project.folder / "tests" / "watched").exists()
+
+
+def test_what_is_said_of_an_installed_project_is_no_difference(workshop: Workshop):
+    """Git ignores it, so that the base has none."""
+    named = (
+        "from pathlib import Path\n\nfrom lib.far import jump\n\n\n"
+        "def test_named(rlperf):\n"
+        "    info = Path(__file__).parents[1] / 'lib.egg-info' / 'PKG-INFO'\n"
+        "    assert info.read_text()\n"
+        "    rlperf(jump)\n"
+    )
+    files = {**BASE, ".gitignore": "*.egg-info\n", "tests/test_named.py": named}
+    project = workshop.project("same-code-named", files, SLOWER)
+    project.write({"lib.egg-info/PKG-INFO": "Name: lib\n"})
+    assert project.measure("tests/test_named.py").outcomes == {"test_named": "same_code"}
+
+
 def test_data_that_changed_lets_everything_be_measured(workshop: Workshop):
     data = {**BASE, "lib/numbers.csv": "1\n"}
     project = workshop.project("same-code-data", data, {"lib/numbers.csv": "2\n"})
