@@ -76,7 +76,7 @@ class ExitCode(IntEnum):
 MEANINGS: Mapping[ExitCode, str] = {
     ExitCode.FINE: "nothing regressed and nothing failed",
     ExitCode.FAILED: "a test regressed, crossed the alert of a KPI, or failed as any test does",
-    ExitCode.INTERRUPTED: "Ctrl+C, or a module that could not be collected",
+    ExitCode.INTERRUPTED: "Ctrl+C or SIGTERM, or a module that could not be collected",
     ExitCode.USAGE: "what was asked for cannot be done; one sentence says why",
     ExitCode.NO_TESTS: "no performance test was selected, and no comparison asked for",
     ExitCode.NOTHING_COMPARED: "a comparison was asked for (--rlperf-against, --rlperf-strict, "

@@ -7,7 +7,6 @@ the history, and `Duets` lets pytest measure.
 import json
 import subprocess
 import sys
-import tempfile
 from argparse import ArgumentParser, Namespace
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from pytest_rlperf.errors import RevisionError, UsageError
+from pytest_rlperf.leaving import run_to_its_end, temporary_folder
 from pytest_rlperf.model.metric import WITHIN, Interval, Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_fraction, parse_seconds
 from pytest_rlperf.report.text import render_interval
@@ -151,15 +151,14 @@ class Duets:
     budget_s: float
 
     def compare(self, base: str, head: str, threshold: float) -> Compared:
-        with tempfile.TemporaryDirectory(prefix="rlperf-bisect-") as folder:
-            result = Path(folder) / "result.json"
-            done = subprocess.run(
+        with temporary_folder("bisect") as folder:
+            result = folder / "result.json"
+            done = run_to_its_end(
                 self.command(base, head, threshold, result),
                 cwd=self.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.STDOUT,
-                text=True,
             )
             if not result.exists():
                 raise UsageError(f"{self.nodeid} cannot be measured: {_error(done.stdout)}")

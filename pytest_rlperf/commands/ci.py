@@ -20,6 +20,7 @@ from pytest_rlperf.baselines.folder import FOLDER, BaselineBranch
 from pytest_rlperf.commands.comment import NUMBER_FILE, pull_request_number
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.branch import NAME
+from pytest_rlperf.leaving import run_to_its_end
 from pytest_rlperf.model.quantity import parse_seconds
 
 REPORT = "rlperf-report"
@@ -122,7 +123,7 @@ def pytest_words(inputs: ActionInputs, *partner: str) -> list[str]:
 
 
 def run_pytest(words: list[str]) -> int:
-    return subprocess.run([sys.executable, "-m", "pytest", *words]).returncode
+    return run_to_its_end([sys.executable, "-m", "pytest", *words]).returncode
 
 
 # -- keeping what was measured ------------------------------------------------------------------
@@ -166,7 +167,7 @@ def keep(inputs: ActionInputs, environ: MutableMapping[str, str]) -> int:
 def _rlperf(*words: str) -> str:
     """Return the output of a command, which prints itself what went wrong."""
     command = [sys.executable, "-m", "pytest_rlperf.cli", *words]
-    done = subprocess.run(command, stdout=subprocess.PIPE, text=True)
+    done = run_to_its_end(command, stdout=subprocess.PIPE)
     if done.returncode:
         raise UsageError(f"`rlperf {words[0]}` did not work; what it says stands above.")
     return done.stdout.rstrip("\n")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TextIO
 
 from pytest_rlperf.errors import ExitCode
+from pytest_rlperf.leaving import run_to_its_end
 from pytest_rlperf.model.quantity import parse_seconds
 from pytest_rlperf.trees.git import (
     SHORT,
@@ -162,7 +163,7 @@ def _check(root: Path, pushed: Pushed, base: Base, budget_s: float, more: Sequen
 def run_pytest(command: Sequence[str], root: Path) -> int:
     """Return its exit code. Standard input holds git's list of commits, nothing for pytest."""
     env = without_hook_variables(os.environ)
-    return subprocess.run(command, cwd=root, env=env, stdin=subprocess.DEVNULL).returncode
+    return run_to_its_end(command, cwd=root, env=env, stdin=subprocess.DEVNULL).returncode
 
 
 def pytest_command(base: str, head: str | None, budget_s: float, more: Sequence[str]) -> list[str]:

@@ -25,6 +25,7 @@ from pytest_rlperf.gate.selection import (
 )
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.gate.worker_args import session_mpi_facts
+from pytest_rlperf.leaving import Interrupts
 from pytest_rlperf.machine.fingerprint import read_fingerprint
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.markers import spec_of
@@ -51,6 +52,14 @@ class MeasuringSession:
         self._run: RunResult | None = None
         self._notices: tuple[str, ...] = ()
         self._published = Published()
+        self._interrupts = Interrupts()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self._interrupts.__enter__()
+
+    def pytest_unconfigure(self) -> None:
+        self._interrupts.__exit__()
 
     # -- selecting ----------------------------------------------------------------------------
 

@@ -156,8 +156,10 @@ class GateSession(MeasuringSession):
                 _measure_all(memory, campaign, budget, spent_s)
                 with _booked(spent_s, "profiles", budget), self._said("no profile"):
                     self._explain(list(campaign.tracks.values()), partner, stage, line)
+                self._interrupts.keep()
                 interrupted = False
-            finally:  # Ctrl+C too: what was measured is kept
+            finally:  # Ctrl+C and SIGTERM too: what was measured is kept
+                self._interrupts.keep()
                 line.clear()
                 seconds, needed_s = budget.elapsed_s(), campaign.needed_s
                 if memory.unreached and needed_s is None:

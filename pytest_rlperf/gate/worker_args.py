@@ -7,7 +7,6 @@ import os
 import random
 import secrets
 import sys
-import tempfile
 from collections.abc import Iterator, Set
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -18,6 +17,7 @@ import pytest
 
 from pytest_rlperf.gate.partners import Kernels, Partner
 from pytest_rlperf.gate.selection import nprocs_of
+from pytest_rlperf.leaving import temporary_folder
 from pytest_rlperf.machine.host import one_of_each_first, physical_cores
 from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
@@ -149,7 +149,7 @@ def staged(
             for revision in (revisions.head, revisions.base)
         )
         then = stack.enter_context(_as_it_was(config.rootpath, saved)) if saved else None
-        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="rlperf-"))
+        folder = stack.enter_context(temporary_folder("run"))
         compared = base or then
         home = config.rootpath if compared is None else compared.head.top
         seed_bytecode(cache, list(sys.modules.values()), besides=home)
@@ -166,7 +166,7 @@ def staged(
             inipath=relative_inipath(config),
             options=plain_options(config),
             caches=cache,
-            folder=Path(folder),
+            folder=folder,
             cores=one_of_each_first(physical),
             seed=random.SystemRandom().randrange(2**32),
             token=secrets.token_hex(8),

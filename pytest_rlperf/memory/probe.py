@@ -13,20 +13,19 @@ import math
 import os
 import subprocess
 import sys
-import tempfile
 import time
 import tracemalloc
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
-from pathlib import Path
 from typing import Any, Self
 
 import psutil
 
 from pytest_rlperf.awaiting import refuse_unused
 from pytest_rlperf.errors import FixtureError
+from pytest_rlperf.leaving import temporary_folder
 from pytest_rlperf.memory import watcher
 from pytest_rlperf.memory.counters import (
     Collections,
@@ -278,8 +277,8 @@ def exact_pass(call: Callable[[], Any], repeats: int) -> tuple[MemoryReport, Any
     import memray
 
     result = None
-    with tempfile.TemporaryDirectory(prefix="rlperf-memray-") as folder:
-        path = Path(folder, "allocations")
+    with temporary_folder("memray") as folder:
+        path = folder / "allocations"
         with memray.Tracker(path):
             for _ in range(repeats):
                 result = None  # as in the other passes

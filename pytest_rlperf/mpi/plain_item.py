@@ -2,7 +2,6 @@
 
 import os
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from pytest_rlperf.gate.worker_args import (
     session_arguments,
     session_launcher,
 )
+from pytest_rlperf.leaving import Interrupts, temporary_folder
 from pytest_rlperf.markers import ranks_of
 from pytest_rlperf.mpi.job import JobOrder, MpiJob
 from pytest_rlperf.mpi.rank_files import JobEnd
@@ -49,8 +49,8 @@ class MpiItem(pytest.Item):
         return self._function.reportinfo()
 
     def runtest(self) -> None:
-        with tempfile.TemporaryDirectory(prefix="rlperf-mpi-") as folder:
-            job = MpiJob(self._order(Path(folder)))
+        with Interrupts(), temporary_folder("mpi") as folder:
+            job = MpiJob(self._order(folder))
             try:
                 end = job.run(self._spec.timeout)
             finally:  # Ctrl+C too

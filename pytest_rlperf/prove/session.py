@@ -63,8 +63,10 @@ class ProofSession(MeasuringSession):
             interrupted = True
             try:
                 rounds.play()
+                self._interrupts.keep()
                 interrupted = False
-            finally:  # Ctrl+C too: what was measured is kept
+            finally:  # Ctrl+C and SIGTERM too: what was measured is kept
+                self._interrupts.keep()
                 line.clear()
                 tests = [unjudged(test) for test in rounds.results()]
                 run = self._result("prove", tests, facts, budget.elapsed_s(), interrupted)

@@ -7,7 +7,6 @@ writers one sees that it came second, and begins again from what the other left.
 
 import os
 import random
-import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Self
 
 from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.leaving import temporary_folder
 from pytest_rlperf.trees.git import GitFailed, git, git_or_none
 
 ATTEMPTS = 20
@@ -224,8 +224,8 @@ class DataBranch:
 
 @contextmanager
 def _own_index() -> Iterator[dict[str, str]]:
-    with tempfile.TemporaryDirectory(prefix="rlperf-index-") as folder:
-        yield {"GIT_INDEX_FILE": str(Path(folder) / "index")}
+    with temporary_folder("index") as folder:
+        yield {"GIT_INDEX_FILE": str(folder / "index")}
 
 
 def _commit(repository: Path, ref: str) -> str | None:

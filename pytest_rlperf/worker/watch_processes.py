@@ -21,11 +21,11 @@ from multiprocessing import popen_fork, spawn
 from multiprocessing.connection import wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
-from tempfile import mkdtemp
 from types import FrameType
 from typing import Any, Protocol
 
 import pytest_rlperf
+from pytest_rlperf.leaving import hold_folder, let_go
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.wire import plain, typed
 
@@ -104,6 +104,7 @@ class Processes:
         self._differences = differences
         self._is_measuring = is_measuring
         self._folder = folder
+        self._lock: int | None = None  # on a folder of its own
         self._pid = os.getpid()
         self._token = NOT_FOLLOWED  # of this process
         self.begin()
@@ -179,7 +180,8 @@ class Processes:
     def _shared(self) -> str:
         """Return the folder that all processes of a watched one share."""
         if self._folder is None:
-            self._folder = mkdtemp(prefix="rlperf-watch-")
+            folder, self._lock = hold_folder("watch")
+            self._folder = str(folder)
             changes, tree = self._differences
             Path(self._folder, WATCH).write_text(json.dumps([plain(changes), tree]))
             atexit.register(_remove, self._folder, os.getpid())
@@ -230,7 +232,8 @@ class Processes:
         """Remove the folder, unless somebody may still use it."""
         if self._folder is not None and not self._token and not any(e.lives for e in self._started):
             _remove(self._folder, self._pid)
-            self._folder = None
+            let_go(self._lock)
+            self._folder = self._lock = None
 
     def others_ended(self) -> bool:
         """Return whether a process ended that was started otherwise, or before the test."""

@@ -1,4 +1,4 @@
-"""Ctrl+C keeps what was measured; however a run ends, none of its processes is left."""
+"""Ctrl+C and SIGTERM keep what was measured; however a run ends, nothing of it is left."""
 
 import os
 import signal
@@ -53,10 +53,13 @@ def started(project: Project) -> Running:
     return run
 
 
-@pytest.fixture(scope="module")
-def interrupted(project: Project) -> tuple[Ended, list[psutil.Process]]:
+@pytest.fixture(scope="module", params=[signal.SIGINT, signal.SIGTERM])
+def interrupted(
+    project: Project, request: pytest.FixtureRequest
+) -> tuple[Ended, list[psutil.Process]]:
     run = started(project)
-    run.popen.send_signal(signal.SIGINT)
+    run.popen.send_signal(request.param)
+    run.popen.send_signal(signal.SIGTERM)  # as services do that cancel a job: it changes nothing
     ended = run.wait(deadline_s=30)
     return ended, run.processes()
 
@@ -96,9 +99,12 @@ def test_memory_which_comes_before_time_is_kept(
     assert ended.outcomes["test_memory"] == "unchanged"
 
 
-def test_an_interrupted_run_leaves_no_process(interrupted: tuple[Ended, list[psutil.Process]]):
+def test_an_interrupted_run_leaves_no_process_and_no_folder(
+    project: Project, interrupted: tuple[Ended, list[psutil.Process]]
+):
     _, left = interrupted
     assert left == []
+    assert list(project.cache.parent.glob("rlperf-*")) == []
 
 
 def test_workers_and_metronome_end_with_a_controller_that_is_killed(project: Project):

@@ -41,7 +41,7 @@ RUN: Mapping[str, str] = {
     "ending them, as far as the run waited for it), `scouting`, `fixtures` (and the tests' own "
     "lines), `warmup` (compiling included), `waiting` (for the partner), `slices`, `profiles`, "
     "`memory`, `rest`",
-    "interrupted": "whether it was cut short by Ctrl+C",
+    "interrupted": "whether it was cut short by Ctrl+C or SIGTERM",
     "fingerprint": "facts about machine, Python and libraries",
     "code_changes": "where the code of both sides differs: functions, modules whose import does "
     "something else, those that may change others by it, or why all is measured; null: unknown",
