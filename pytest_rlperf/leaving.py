@@ -162,9 +162,9 @@ def _processes() -> Iterator[int]:
 def _mapped(pid: int) -> Iterator[Path]:
     with suppress(OSError), open(f"/proc/{pid}/maps", encoding="utf-8", errors="replace") as maps:
         for line in maps:
-            fields = line.split(maxsplit=5)
-            if len(fields) == 6 and fields[5].startswith(f"{SHARED_MEMORY}/"):
-                yield Path(fields[5].rstrip("\n"))
+            _, slash, name = line.rstrip("\n").partition(f" {SHARED_MEMORY}/")
+            if slash and not name.endswith(" (deleted)"):
+                yield SHARED_MEMORY / name
 
 
 def _opened(pid: int) -> Iterator[Path]:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rlperf.leaving import left_by_mpich
 from pytest_rlperf.machine.fingerprint import cpu_name
 from pytest_rlperf.machine.host import (
     STEAL_HURTS,
@@ -20,6 +21,7 @@ from pytest_rlperf.machine.host import (
     core_ticks,
     steal_share,
 )
+from pytest_rlperf.model.quantity import format_bytes
 from pytest_rlperf.mpi.launcher import (
     Launcher,
     LauncherKind,
@@ -75,7 +77,8 @@ def mpi_text(cores: int) -> str:
     picked = pick_launcher(library, MpiWishes(), executable=sys.executable, env=os.environ)
     if isinstance(library, NoMpi) or isinstance(picked, str):
         return render_no_mpi(str(picked))
-    return render_mpi(library, picked, mpi_findings(library, picked, cores, has_autogroups()))
+    findings = mpi_findings(library, picked, cores, has_autogroups())
+    return render_mpi(library, picked, [*left_findings(left_by_mpich()), *findings])
 
 
 def render_findings(cpu: str, findings: Sequence[Finding]) -> str:
@@ -264,6 +267,21 @@ def _quota(text: str | None) -> float | None:
 
 
 # -- its MPI --------------------------------------------------------------------------------------
+
+
+def left_findings(files: Sequence[Path]) -> list[Finding]:
+    """Name the memory that nobody has any more; a killed job of MPICH leaves it."""
+    if not files:
+        return []
+    size = format_bytes(sum(file.stat().st_size for file in files if file.exists()))
+    return [
+        Finding(
+            True,
+            f"{len(files)} MPICH jobs that were killed left {size} of shared memory, which no "
+            f"process here has: rm {' '.join(map(str, files))}",
+        )
+    ]
+
 
 OWN_SESSIONS = frozenset({LauncherKind.HYDRA})
 """Launchers that give every rank a session, and so a scheduler's autogroup, of its own."""

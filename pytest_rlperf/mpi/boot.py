@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
@@ -59,10 +60,11 @@ def boot(order_file: str) -> int:
 
 def supervise(files: "RankFiles", host: str, controller: int) -> None:
     """Fork, and return in the rank, with its output in files; the supervisor never returns."""
+    from pytest_rlperf.leaving import shared_by_mpich, unname
     from pytest_rlperf.mpi.rank_files import RankExit, RankPhase
 
-    _end_with_parent()  # a launcher that is killed would leave its ranks behind
-    watched = controller if host == socket.gethostname() else None
+    launcher = os.getppid()
+    watched = [launcher, *([controller] if host == socket.gethostname() else [])]
     _redirect(files)
     supervisor = os.getpid()
     rank = os.fork()
@@ -70,15 +72,21 @@ def supervise(files: "RankFiles", host: str, controller: int) -> None:
         _end_with_parent()
         if os.getppid() != supervisor:
             os._exit(1)
+        files.write_pid()
         files.write_phase(RankPhase.START)
         return
     for meant in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
         signal.signal(meant, signal.SIG_IGN)  # for the rank, which gets it too
-    status = _wait(rank, watched)
+    orphaned = _is_outlived(rank, launcher, watched)
+    if orphaned:
+        unname(shared_by_mpich([rank]))  # it may be about to come up
+        with suppress(OSError):
+            os.kill(rank, signal.SIGKILL)
+    status = os.waitpid(rank, 0)[1]
     number = os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
     code = os.WEXITSTATUS(status) if number is None else None
     with suppress(OSError):  # the folder is gone: nobody asks any more
-        files.write_exit(RankExit(number, code, time.time()))
+        files.write_exit(RankExit(number, code, time.time(), orphaned))
     _end_alike(number, code)
 
 
@@ -92,44 +100,34 @@ def _redirect(files: "RankFiles") -> None:
         os.close(target)
 
 
-def _wait(rank: int, controller: int | None) -> int:
-    """Wait for the rank and return its wait status; end a rank whose controller is gone."""
-    while True:
-        if _rank_is_over(rank, controller):
-            return os.waitpid(rank, 0)[1]
-        with suppress(OSError):
-            os.kill(rank, signal.SIGKILL)
-        controller = None
-
-
-def _rank_is_over(rank: int, controller: int | None) -> bool:
-    """Wait until one ends, and tell whether it was the rank and not the controller."""
-    if controller is None:
+def _is_outlived(rank: int, launcher: int, watched: Sequence[int]) -> bool:
+    """Wait until one ends, and tell whether the rank still runs: it does so for nobody."""
+    handles: list[int] = []
+    try:
+        handles += map(os.pidfd_open, (rank, *watched))
+        ready, _, _ = select.select(handles, [], [])
+        return handles[0] not in ready
+    except ProcessLookupError:
         return True
-    if not hasattr(os, "pidfd_open"):
-        return _poll(rank, controller)
-    try:
-        watched = os.pidfd_open(controller)
-    except OSError:
-        return False
-    own = os.pidfd_open(rank)
-    try:
-        ready, _, _ = select.select([own, watched], [], [])
-        return own in ready
+    except (AttributeError, OSError):  # not on this system
+        return _poll(rank, launcher, watched)
     finally:
-        os.close(own)
-        os.close(watched)
+        for handle in handles:
+            os.close(handle)
 
 
-def _poll(rank: int, controller: int) -> bool:
+def _poll(rank: int, launcher: int, watched: Sequence[int]) -> bool:
     flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
     while os.waitid(os.P_PID, rank, flags) is None:
         try:
-            os.kill(controller, 0)
+            for pid in watched:
+                os.kill(pid, 0)
         except OSError:
-            return False
+            return True
+        if os.getppid() != launcher:
+            return True
         time.sleep(POLL_S)
-    return True
+    return False
 
 
 def _end_alike(number: int | None, code: int | None) -> None:

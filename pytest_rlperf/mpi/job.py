@@ -2,7 +2,9 @@
 from what its ranks left on disk to how each of them ended.
 """
 
+import os
 import secrets
+import select
 import signal
 import time
 from collections.abc import Mapping, Sequence
@@ -10,6 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rlperf.leaving import shared_by_mpich, unname
 from pytest_rlperf.mpi.launcher import JOB, Launcher, job_argv, job_environment
 from pytest_rlperf.mpi.rank_files import (
     JobEnd,
@@ -20,8 +23,10 @@ from pytest_rlperf.mpi.rank_files import (
     RankPhase,
     RankReport,
 )
-from pytest_rlperf.workers.process import Process, end_marked
+from pytest_rlperf.workers.process import Process, end_marked, marked
 
+LOOK_S = 0.1
+"""The time between two looks for ranks that have come up, and whether the launcher has ended."""
 TERM_S = 3.0
 """The time that a launcher gets to end its ranks in good order."""
 
@@ -49,6 +54,7 @@ class MpiJob:
         self._begun = time.monotonic()
         self._over = False
         self.left: tuple[int, ...] = ()  # processes that would not end
+        self._deaths = Deaths(self.files())
         self.process = Process(
             self.command,
             env=job_environment(order.env, self.token),
@@ -72,14 +78,25 @@ class MpiJob:
 
     def run(self, timeout_s: float) -> JobEnd:
         """Wait for the job until its time is up, then end what is left of it."""
-        in_time = self.process.wait(timeout_s)
+        in_time = self.await_end(timeout_s)
         return self.finish(None if in_time else timeout_s)
+
+    def await_end(self, seconds: float) -> bool:
+        """Wait for the end of the launcher, and tell whether it came within that time."""
+        until = time.monotonic() + seconds
+        while not self.process.ended and (left_s := until - time.monotonic()) > 0:
+            wait = self._deaths.wait if self._deaths.awaited else self.process.wait
+            wait(min(left_s, LOOK_S))
+        return self.process.ended
 
     def finish(self, timeout_s: float | None = None) -> JobEnd:
         """End the job, and return what its ranks did until now; with `timeout_s` it is too late."""
         nprocs, folder = self._nprocs, str(self.folder)
+        if self._deaths.awaited:
+            self._deaths.wait(0.0)
         exits = read_exits(folder, nprocs)
-        ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None)
+        gone = self._deaths.first
+        ranks = gather(folder, nprocs, exits, timed_out=timeout_s is not None, first_gone=gone)
         seconds = time.monotonic() - self._begun
         self.end()
         return JobEnd(
@@ -96,11 +113,54 @@ class MpiJob:
         """End the job once; ranks that were told to stop get some time for it."""
         if self._over:
             return
+        shared: set[Path] = set()
         if not self.process.wait(grace_s):
+            shared = shared_by_mpich(p.pid for p in marked(self.token, JOB))  # not all up yet
             self.process.terminate()
         self.process.end(TERM_S)
         self._over = True
         self.left = tuple(end_marked(self.token, JOB))
+        unname(shared)
+        self._deaths.close()
+
+
+class Deaths:
+    """Notes which rank was the first to go: launchers name the process of another one, too."""
+
+    def __init__(self, files: Sequence[RankFiles]) -> None:
+        self._files = {each.rank: each for each in files}
+        self._living: dict[int, int] = {}  # rank by the descriptor of its process
+        self.first: int | None = None  # None: nobody went, or several went at once
+        self._none_went = True
+
+    @property
+    def awaited(self) -> bool:
+        """Return whether there are processes of ranks whose end is not known."""
+        self._watch_those_that_came_up()
+        return bool(self._living)
+
+    def wait(self, seconds: float) -> None:
+        """Wait until one of them ends, but no longer."""
+        gone, _, _ = select.select(list(self._living), [], [], seconds)
+        ranks = [self._living.pop(handle) for handle in gone]
+        for handle in gone:
+            os.close(handle)
+        if ranks and self._none_went:
+            self._none_went = False
+            self.first = ranks[0] if len(ranks) == 1 else None
+
+    def _watch_those_that_came_up(self) -> None:
+        if not hasattr(os, "pidfd_open"):
+            return
+        for rank, files in list(self._files.items()):
+            if (pid := files.pid()) is not None:
+                del self._files[rank]
+                with suppress(OSError):  # it has ended and left a note of how
+                    self._living[os.pidfd_open(pid)] = rank
+
+    def close(self) -> None:
+        while self._living:
+            os.close(self._living.popitem()[0])
 
 
 # -- how each rank ended -------------------------------------------------------------------------
@@ -116,11 +176,20 @@ def read_exits(folder: str, nprocs: int) -> dict[int, RankExit]:
 
 
 def gather(
-    folder: str, nprocs: int, exits: Mapping[int, RankExit], *, timed_out: bool
+    folder: str,
+    nprocs: int,
+    exits: Mapping[int, RankExit],
+    *,
+    timed_out: bool,
+    first_gone: int | None = None,
 ) -> tuple[RankEnd, ...]:
-    """Return how each rank ended; `exits` are from before anybody ended the job from outside."""
+    """Return how each rank ended; `exits` are from before anybody ended the job from outside.
+    `first_gone` is to blame where none left a note: whatever noted it was killed too.
+    """
     files = [RankFiles(folder, rank) for rank in range(nprocs)]
     causes = _causes(files, exits)
+    if not causes and not exits and first_gone is not None:
+        causes = frozenset({first_gone})
     return tuple(_end(each, exits.get(each.rank), causes, timed_out) for each in files)
 
 
@@ -130,7 +199,8 @@ def _causes(files: Sequence[RankFiles], exits: Mapping[int, RankExit]) -> frozen
     """
     failed = {each.rank for each in files if _has_failed(each.report())}
     unfinished = {each.rank for each in files if each.phase() != RankPhase.DONE} - failed
-    early = {rank: exit_ for rank, exit_ in exits.items() if rank in unfinished}
+    own = {rank: exit_ for rank, exit_ in exits.items() if not exit_.orphaned}
+    early = {rank: exit_ for rank, exit_ in own.items() if rank in unfinished}
     signals = {rank: exit_.signal for rank, exit_ in early.items() if exit_.signal}
     crashed = {rank for rank, number in signals.items() if number not in LAUNCHERS_SIGNALS}
     first = min(early, key=lambda rank: early[rank].at, default=None)
@@ -172,8 +242,12 @@ def _outcome(
         return RankOutcome.ABSENT
     if _has_failed(report):
         return RankOutcome.FAILED
+    if exit_ is None and cause:
+        return RankOutcome.KILLED
     if exit_ is None:
         return RankOutcome.STUCK if timed_out else RankOutcome.STOPPED
+    if exit_.orphaned:
+        return RankOutcome.ORPHANED
     if report is not None and phase is RankPhase.DONE:
         return report.outcome
     if not cause:

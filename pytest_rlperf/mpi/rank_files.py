@@ -6,6 +6,7 @@ imports next to nothing.
 
 import json
 import os
+import socket
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass
@@ -35,6 +36,7 @@ class RankOutcome(StrEnum):
     KILLED = "killed"  # by a signal
     STUCK = "stuck"  # still running when the time was up
     STOPPED = "stopped"  # by the launcher, because of another rank
+    ORPHANED = "lost its launcher"
     ABSENT = "never started"
 
 
@@ -86,11 +88,14 @@ def cause_of(job: JobEnd) -> str:
     if failed:
         return f"{names_of(failed)} failed: {_error(failed[0].text)}"
     if crashed := _with_outcome(job, RankOutcome.KILLED):
-        return f"{names_of(crashed)} ended by {crashed[0].signal} during {crashed[0].phase}"
+        how = "ended by " + crashed[0].signal if crashed[0].signal else "was killed"
+        return f"{names_of(crashed)} {how} during {crashed[0].phase}"
     if left := _with_outcome(job, RankOutcome.EXITED):
         return f"{names_of(left)} exited with status {left[0].status} during {left[0].phase}"
     if stuck := _with_outcome(job, RankOutcome.STUCK):
         return f"{names_of(stuck)} did not end within {job.timeout_s:g} s"
+    if orphans := _with_outcome(job, RankOutcome.ORPHANED):
+        return f"the launcher's process above {names_of(orphans)} was gone"
     if some := _with_outcome(job, RankOutcome.SKIPPED):
         return f"{names_of(some)} skipped the test, and the others did not"
     return f"the launcher ended with status {job.status}"
@@ -133,6 +138,7 @@ class RankExit:
     signal: int | None
     status: int | None
     at: float  # seconds since the epoch
+    orphaned: bool = False  # ended since the launcher, or whoever asked for the job, was gone
 
 
 @dataclass(frozen=True)
@@ -148,6 +154,9 @@ class RankFiles:
     def write_phase(self, phase: str) -> None:
         self._write("phase", phase)
 
+    def write_pid(self) -> None:
+        self._write("pid", json.dumps([socket.gethostname(), os.getpid()]))
+
     def write_report(self, report: RankReport) -> None:
         """Write the first report of a test, which is the cause; a failing teardown may follow."""
         if not self.path("json").exists():
@@ -160,6 +169,11 @@ class RankFiles:
         with suppress(OSError):
             return self.path("phase").read_text(encoding="utf-8")
         return None
+
+    def pid(self) -> int | None:
+        """Return the id of the rank's process; None: it has none yet, or is on another machine."""
+        host, pid = self._read("pid") or (None, None)
+        return pid if host == socket.gethostname() else None
 
     def report(self) -> RankReport | None:
         report = self._read("json")

@@ -244,7 +244,7 @@ class RankedSide:
             self.crash()
 
     def crash(self) -> None:
-        self.process.process.wait(END_S)
+        self.process.await_end(END_S)
         self._break(State.CRASHED, self.process.finish())
 
     def hang(self, seconds: float) -> None:

@@ -204,11 +204,16 @@ class Process:
             return []
 
 
+def marked(token: str, name: str = RUN) -> list[psutil.Process]:
+    """Return the processes that carry this mark in their environment."""
+    return [process for process in psutil.process_iter() if _mark(process, name) == token]
+
+
 def end_marked(token: str, name: str = RUN) -> list[int]:
-    """End what carries this mark in its environment, such as what tests of a run left behind in
-    sessions of their own; return the ids of those that would not end.
+    """End what carries this mark, such as what tests of a run left behind in sessions of their own;
+    return the ids of those that would not end.
     """
-    left = [process for process in psutil.process_iter() if _mark(process, name) == token]
+    left = marked(token, name)
     for process in left:
         with suppress(psutil.Error):
             process.kill()

@@ -20,7 +20,10 @@ import signal
 import sys
 import time
 
+import psutil
 import pytest
+
+from pytest_rlperf.leaving import shared_by_mpich
 
 pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=60)
 
@@ -46,6 +49,16 @@ def test_is_killed(rlperf_mpi):
         os.kill(os.getpid(), signal.SIGKILL)
     rlperf_mpi.comm.Barrier()
 
+def test_loses_what_watches_it(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        os.kill(os.getppid(), signal.SIGKILL)
+    time.sleep(60)
+
+def test_loses_its_launcher(rlperf_mpi):
+    if rlperf_mpi.rank == 1:
+        psutil.Process().parent().parent().kill()
+    time.sleep(60)
+
 def test_never_finalises(rlperf_mpi):
     if rlperf_mpi.rank == 1:
         from mpi4py import MPI
@@ -67,6 +80,9 @@ def test_skips_on_one_rank(rlperf_mpi):
 
 def test_afterwards(rlperf_mpi):
     assert rlperf_mpi.comm.allreduce(1) == 2
+
+def test_shared_memory_has_no_name(rlperf_mpi):
+    assert shared_by_mpich([os.getpid()]) == set()
 """
 
 DEADLOCKS = """
@@ -125,6 +141,14 @@ def table_of(ended: Ended, name: str) -> list[tuple[str, ...]]:
         ("test_exits", [("0", "call", "stopped", "-"), ("1", "call", "exited with 0", "-")]),
         ("test_segfaults", [("0", "call", "stopped", "-"), ("1", "call", "killed", "SIGSEGV")]),
         ("test_is_killed", [("0", "call", "killed", "SIGKILL"), ("1", "call", "stopped", "-")]),
+        (
+            "test_loses_what_watches_it",
+            [("0", "call", "stopped", "-"), ("1", "call", "killed", "-")],
+        ),
+        (
+            "test_loses_its_launcher",
+            [("0", "call", "lost its launcher", "-"), ("1", "call", "lost its launcher", "-")],
+        ),
         ("test_deadlocks", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
         ("test_runs_on", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
     ],
@@ -136,6 +160,14 @@ def test_the_table_shows_every_rank(ended: Ended, name: str, rows: list[tuple[st
 def test_a_rank_that_never_finalises_is_named(ended: Ended):
     rows = table_of(ended, "test_never_finalises")
     assert rows[1][1:3] == ("finalize", "exited with 0")
+
+
+def test_what_a_job_lost_is_named_by_what_we_know(ended: Ended):
+    section = ended.section("test_loses_its_launcher[nprocs=2]")
+    assert "the launcher's process above ranks 0, 1 was gone" in section
+    section = ended.section("test_loses_what_watches_it[nprocs=2]")
+    assert "rank 1 was killed during call" in section
+    assert "PID" not in section
 
 
 def test_a_rank_that_skips_alone_is_a_failure(ended: Ended):
@@ -173,14 +205,14 @@ def test_of_a_megabyte_the_last_words_are_shown(ended: Ended):
 
 def test_each_is_one_failure_and_what_follows_runs_as_ever(ended: Ended):
     assert ended.code == 1
-    assert "7 failed, 2 passed" in ended.text
+    assert "9 failed, 3 passed" in ended.text
     assert ended.text.count("= 1 failed in ") == 2
     assert "test_afterwards[nprocs=2] PASSED" in ended.text
 
 
 def test_each_ends_in_time(ended: Ended):
     seconds = re.findall(r"^([\d.]+)s call .*::(\w+)", ended.text, re.MULTILINE)
-    assert len(seconds) == 11
+    assert len(seconds) == 14
     assert [name for s, name in seconds if float(s) > TIMEOUT_S + 10] == []
 
 

@@ -110,6 +110,26 @@ def test_what_still_runs_at_the_deadline_is_stuck_even_when_its_test_is_over(job
     assert job.outcomes(timed_out=True) == ["stuck"] * 3
 
 
+def test_where_nothing_is_noted_the_first_to_go_is_to_blame(job: Job, tmp_path: Path):
+    for rank in range(3):
+        job.rank(rank, RankPhase.CALL)
+    ends = gather(str(tmp_path), 3, {}, timed_out=False, first_gone=1)
+    assert [rank.outcome.value for rank in ends] == ["stopped", "killed", "stopped"]
+    job.rank(2, RankPhase.CALL, None, (None, signal.SIGSEGV))
+    exits = read_exits(str(tmp_path), 3)
+    ends = gather(str(tmp_path), 3, exits, timed_out=False, first_gone=1)
+    assert [rank.outcome.value for rank in ends] == ["stopped", "stopped", "killed"]
+
+
+def test_ranks_that_lost_their_launcher_are_not_to_blame(job: Job, tmp_path: Path):
+    for rank in range(3):
+        job.rank(rank, RankPhase.CALL)
+    exits = {rank: RankExit(signal.SIGKILL, None, rank, orphaned=True) for rank in (0, 2)}
+    ends = gather(str(tmp_path), 3, exits, timed_out=False, first_gone=0)
+    outcomes = [rank.outcome.value for rank in ends]
+    assert outcomes == ["lost its launcher", "stopped", "lost its launcher"]
+
+
 def test_a_rank_without_a_phase_never_started(job: Job):
     assert job.outcomes() == ["never started"] * 3
 
