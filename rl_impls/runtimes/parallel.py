@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -43,7 +42,6 @@ class WorkerJob:
     steps_per_sync: int
     cores: tuple[int, ...]  # to be pinned to
     threads: int
-    parent: int  # process id
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +87,6 @@ class Worker:
 
     def _merge_and_take(self, piece: Training) -> int:
         board = self._job.board
-        if os.getppid() != self._job.parent:
-            raise EOFError  # nobody is left to train for
         with board.locked():
             self._replica.merge()
             board.add_progress(piece.steps, piece.episodes)
@@ -208,7 +204,6 @@ class ParallelRuntime:
                 steps_per_sync=self.facts.steps_per_sync or STEPS_PER_SYNC,
                 cores=cores[number : number + 1],
                 threads=self.facts.threads or 1,
-                parent=os.getpid(),
             )
 
     def _gather(self, tick: Callable[[], None] | None) -> Training:

@@ -7,6 +7,8 @@ import multiprocessing
 import os
 import signal
 import tempfile
+import threading
+import time
 import traceback
 import weakref
 from collections.abc import Callable, Iterable, Iterator
@@ -125,10 +127,33 @@ class Member:
 def start(name: str, target: Callable[..., None], job: object, *, leaf: bool = True) -> Member:
     """Run `target(job, connection)` in a process of its own; a leaf starts no others."""
     ours, theirs = SPAWNING.Pipe()
-    process = SPAWNING.Process(target=target, args=(job, theirs), name=name, daemon=leaf)
+    process = SPAWNING.Process(
+        target=_begin, args=(os.getpid(), target, job, theirs), name=name, daemon=leaf
+    )
     process.start()
     theirs.close()  # or the pipe would not end with the process
     return Member(name, process, ours)
+
+
+def _begin(parent: int, target: Callable[..., None], job: object, connection: Connection) -> None:
+    end_with(parent)
+    target(job, connection)
+
+
+# Between two looks.
+LOOK_S: Final = 0.5
+
+
+def end_with(parent: int) -> None:
+    """End this process when its parent is gone, whatever it is at: one that compiles for a minute
+    looks at no pipe."""
+    threading.Thread(target=_watch, args=(parent,), name="end_with", daemon=True).start()
+
+
+def _watch(parent: int) -> None:
+    while os.getppid() == parent:
+        time.sleep(LOOK_S)
+    os._exit(1)
 
 
 def end(members: Iterable[Member]) -> None:

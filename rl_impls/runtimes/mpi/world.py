@@ -12,6 +12,7 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any, Final, Never, cast
 
 from rl_impls.errors import ImplsError, MissingDependency, WorkerDied
+from rl_impls.runtimes.processes import end_with
 
 if TYPE_CHECKING:
     from mpi4py.MPI import Intracomm, Request
@@ -31,9 +32,25 @@ def library() -> Any:
 
 
 def world() -> Intracomm:
-    """Return all ranks that the launcher started; without a launcher this process alone."""
+    """Return all ranks that the launcher started; without a launcher this process alone. All ranks
+    call this, and leave nothing when they are killed from then on."""
     comm: Intracomm = library().COMM_WORLD
+    if comm.Get_size() > 1:
+        # Nobody else could end them then, and mpiexec of MPICH waits for them for ever.
+        end_with(os.getppid())
+        comm.Barrier()  # all have the memory that they share
+        _unname_shared_memory()
     return comm
+
+
+def _unname_shared_memory() -> None:
+    """Take away the name by which MPICH makes the memory of its ranks: it would outlive them."""
+    with suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as maps:
+        names = {line.rstrip("\n").partition(" /dev/shm/")[2] for line in maps}
+        for name in names:
+            if name.startswith("mpich_shm_"):
+                with suppress(OSError):  # another rank was faster
+                    os.unlink(f"/dev/shm/{name}")
 
 
 @contextmanager

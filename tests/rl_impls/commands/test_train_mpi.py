@@ -71,7 +71,32 @@ def resumed(words, n_steps):
     return json.loads(ended.stdout)
 
 
+@pytest.mark.skipif(not MPIEXEC.exists(), reason="no mpiexec beside the interpreter")
+def test_ranks_end_with_their_launcher_and_their_memory_has_no_name(tmp_path):
+    checkpoint = tmp_path / "so_far.npz"
+    words = [str(MPIEXEC), "-n", "2", *TRAIN, "--checkpoint", str(checkpoint)]
+    job, processes, ranks = started([*words, "--steps", str(10**14)], checkpoint)
+    maps = [Path(f"/proc/{rank.pid}/maps") for rank in ranks]
+    shared = [line for file in maps if file.exists() for line in file.read_text().splitlines()]
+    assert [s for s in shared if "mpich_shm" in s and not s.endswith("(deleted)")] == []
+    ranks[0].parent().kill()
+    job.communicate(timeout=DEADLINE_S)
+    assert_all_end(processes)
+
+
 def kill_a_rank_of(words, checkpoint):
+    job, processes, ranks = started(words, checkpoint)
+    ranks[-1].kill()
+    said, complaints = job.communicate(timeout=DEADLINE_S)
+    assert job.returncode != 0
+    # The launcher is told of the death, or the other rank sees it first.
+    assert "signal 9" in said + complaints or "ended before its work was done" in complaints
+    assert "Traceback" not in complaints
+    assert_all_end(processes)
+
+
+def started(words, checkpoint):
+    """A job that has begun to learn, all its processes, and those of them that are ranks."""
     job = subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -83,13 +108,7 @@ def kill_a_rank_of(words, checkpoint):
     processes = psutil.Process(job.pid).children(recursive=True)
     ranks = [process for process in processes if "mpi-sync" in process.cmdline()]
     assert len(ranks) >= 2
-    ranks[-1].kill()
-    said, complaints = job.communicate(timeout=DEADLINE_S)
-    assert job.returncode != 0
-    # The launcher is told of the death, or the other rank sees it first.
-    assert "signal 9" in said + complaints or "ended before its work was done" in complaints
-    assert "Traceback" not in complaints
-    assert_all_end(processes)
+    return job, processes, ranks
 
 
 @pytest.mark.parametrize(

@@ -40,6 +40,32 @@ if __name__ == "__main__":
     finally:
         print("learned", agent.n_steps > 0, flush=True)
 """
+# Has actors that look at no pipe, as while they compile, and says which processes they are.
+COMING_UP = """
+import os
+import threading
+import time
+from pathlib import Path
+
+from rl_impls.runtimes.actor_learner.train import train
+from rl_impls.runtimes.actor_learner.settings import PipelineSettings
+from tests.rl_impls.runtimes.actor_learner.worlds import agent_for
+
+folder = Path(__file__).parent
+
+def busy(*, seed):
+    (folder / f"{os.getpid()}.up").touch()
+    time.sleep(3600)
+
+def tell():
+    while len(up := list(folder.glob("*.up"))) < 2:
+        time.sleep(0.02)
+    print(*(file.stem for file in up), flush=True)
+
+if __name__ == "__main__":
+    threading.Thread(target=tell, daemon=True).start()
+    train(agent_for(), busy, 10**12, PipelineSettings(actors=2))
+"""
 # One in which actors wait for room, and one in which the learner waits for rows.
 PACES = {"learner behind": 1, "learner ahead": 1_000_000}
 
@@ -86,6 +112,11 @@ def training(request, tmp_path):
 
 def test_actors_end_when_the_learner_is_killed(training):
     assert_all_end_with_the_program(*training)
+
+
+def test_actors_that_still_compile_end_when_the_learner_is_killed(tmp_path):
+    with running(COMING_UP, tmp_path) as (program, actors):
+        assert_all_end_with_the_program(program, actors)
 
 
 def test_ctrl_c_ends_all_processes_and_keeps_what_was_learned(training):
