@@ -9,7 +9,7 @@ import os
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -134,25 +134,30 @@ class DataBranch:
 
     def fetch(self, remote: str) -> str | None:
         """Return the remote's commit; None: it does not have the branch."""
-        here, kept = self.repository, self.tracked(remote)
-        if remote not in git(here, "remote").splitlines():
+        if remote not in git(self.repository, "remote").splitlines():
             raise UsageError(
                 f"{remote!r} is no remote of this repository; add it with `git remote add`, or "
                 "name one of `git remote`."
             )
-        try:
-            if not git(here, "ls-remote", "--heads", "--", remote, self.ref).strip():
-                return None
-            shallow = git_or_none(here, "rev-parse", "--is-shallow-repository") == "true"
-            # In a full clone this would make everything shallow.
-            depth = ("--depth=1",) if shallow else ()
-            wanted = f"+{self.ref}:{kept}"
-            git(here, "fetch", "--quiet", "--no-tags", *depth, "--", remote, wanted)
-        except GitFailed as error:
-            raise DataBranchError(
-                f"the branch {self.name!r} cannot be fetched from {remote!r} "
-                f"({_on_a_line(error)}); check `git remote -v` and your access."
-            ) from error
+        for _ in self._attempts(f"fetched from {remote!r}", remote):
+            try:
+                return self._fetch(remote)
+            except GitFailed as error:
+                if not any(words in error.stderr for words in MOVED_HERE):
+                    raise DataBranchError(
+                        f"the branch {self.name!r} cannot be fetched from {remote!r} "
+                        f"({_on_a_line(error)}); check `git remote -v` and your access."
+                    ) from error
+        return None
+
+    def _fetch(self, remote: str) -> str | None:
+        here, kept = self.repository, self.tracked(remote)
+        if not git(here, "ls-remote", "--heads", "--", remote, self.ref).strip():
+            return None
+        shallow = git_or_none(here, "rev-parse", "--is-shallow-repository") == "true"
+        # In a full clone this would make everything shallow.
+        depth = ("--depth=1",) if shallow else ()
+        git(here, "fetch", "--quiet", "--no-tags", *depth, "--", remote, f"+{self.ref}:{kept}")
         return _commit(here, kept)
 
     def pull(self, remote: str, union: Union, message: str) -> None:
@@ -163,7 +168,7 @@ class DataBranch:
 
     def push(self, remote: str, union: Union, message: str) -> None:
         """Send the branch; what others sent meanwhile is brought in."""
-        for attempt in self._attempts(f"pushed to {remote!r}"):
+        for attempt in self._attempts(f"pushed to {remote!r}", remote):
             if attempt:
                 self.pull(remote, union, message)
             try:
@@ -177,15 +182,28 @@ class DataBranch:
                         "branch here, and appending it again sends it."
                     ) from error
 
-    def _attempts(self, done: str) -> Iterator[int]:
+    def _attempts(self, done: str, remote: str | None = None) -> Iterator[int]:
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, PAUSE_S))
             yield attempt
-        raise DataBranchError(
-            f"the branch {self.name!r} could not be {done}: others were faster in "
-            f"{ATTEMPTS} attempts; append again."
-        )
+        why = next(self._locks(remote), f"others were faster in {ATTEMPTS} attempts; ")
+        raise DataBranchError(f"the branch {self.name!r} could not be {done}: {why}append again.")
+
+    def _locks(self, remote: str | None) -> Iterator[str]:
+        """Yield a sentence on each file by which git keeps others from moving what we move. Git
+        holds one for a moment, and one that is killed leaves it for ever.
+        """
+        refs = [self.ref] if remote is None else [self.ref, self.tracked(remote)]
+        for name in (*refs, "packed-refs", "shallow"):
+            path = git_or_none(self.repository, "rev-parse", "--git-path", f"{name}.lock")
+            with suppress(OSError, KeyError):  # no such file, or of a user without a name
+                lock = self.repository / (path or "")
+                age = _age(time.time() - lock.stat().st_mtime)
+                yield (
+                    f"git's lock {lock} is there, made {age} ago by {lock.owner()}; if no git is "
+                    "at work in this repository, a killed one left it: remove that file, and "
+                )
 
     def _move(self, old: str | None, new: str) -> bool:
         """Move the branch from `old` to `new`; False: it is not where it was read."""
@@ -230,6 +248,13 @@ def _own_index() -> Iterator[dict[str, str]]:
 
 def _commit(repository: Path, ref: str) -> str | None:
     return git_or_none(repository, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}")
+
+
+def _age(seconds: float) -> str:
+    for unit, one in (("days", 86_400), ("hours", 3_600), ("minutes", 60)):
+        if seconds >= 2 * one:
+            return f"{seconds / one:.0f} {unit}"
+    return f"{seconds:.0f} seconds"
 
 
 def _is_ancestor(repository: Path, older: str, newer: str) -> bool:

@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from pytest_rlperf.history.branch import HistoryBranch, history_of, history_on
 from pytest_rlperf.history.file import Past, entries_of, line_of
 from pytest_rlperf.history.records import PastTest
 from pytest_rlperf.report.result_file import run_as_dict
+from pytest_rlperf.trees import data_branch
 from tests.factories import FACTS, a_past, a_test, block, run_result
 from tests.trees.repositories import commit, new_repository, run_git
 
@@ -191,6 +193,31 @@ WRITTEN = {f"{name}{number:039}" for name in "ab" for number in range(4)}
 def test_two_writers_at_once_lose_nothing(repository: Path):
     wait_for([str(repository), "a"], [str(repository), "b"])
     assert commits_in(repository) == WRITTEN
+
+
+def test_two_writers_that_push_from_one_clone_lose_nothing(remote: Path):
+    clone = str(cloned(remote, "one"))
+    wait_for([clone, "a", "origin"], [clone, "b", "origin"])
+    assert commits_in(remote) == WRITTEN
+
+
+@pytest.mark.parametrize("ref", ["heads/rlperf-data", "remotes/origin/rlperf-data"])
+def test_a_lock_that_a_killed_git_left_is_named_with_its_age_and_owner(
+    remote: Path, repository: Path, monkeypatch: pytest.MonkeyPatch, ref: str
+):
+    monkeypatch.setattr(data_branch, "PAUSE_S", 0.0)
+    HistoryBranch(cloned(remote, "other"), remote="origin").append([FIRST])
+    lock = repository / ".git" / "refs" / f"{ref}.lock"
+    lock.parent.mkdir(parents=True, exist_ok=True)
+    lock.touch()
+    long_ago = time.time() - 3 * 3600
+    os.utime(lock, (long_ago, long_ago))
+    said = rf"{lock} is there, made 3 hours ago by {lock.owner()}; .* remove that file, and append"
+    with pytest.raises(RlperfError, match=said):
+        HistoryBranch(repository, remote="origin").append([SECOND])
+    lock.unlink()
+    HistoryBranch(repository, remote="origin").append([SECOND])
+    assert len(lines_on(remote)) == 2
 
 
 def test_two_clones_that_push_at_once_lose_nothing(remote: Path):
