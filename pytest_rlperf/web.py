@@ -1,5 +1,6 @@
 """One HTTP request, sent again where that may help."""
 
+import threading
 import time
 import urllib.parse
 import urllib.request
@@ -46,7 +47,7 @@ class Patience:
     """The number of tries a request gets, and how long is waited in between."""
 
     tries: int = 5
-    timeout_s: float = 10.0
+    timeout_s: float = 10.0  # of a try, to the last byte of its reply
     first_pause_s: float = 1.0
     longest_pause_s: float = 60.0
     sleep: Callable[[float], object] = time.sleep
@@ -90,6 +91,27 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
 
 
 def _once(request: Request, timeout_s: float) -> Reply | Unanswered:
+    """Return what comes of one attempt, which is given up when its time is over: the timeout of a
+    socket begins anew with every byte that a server sends.
+    """
+    outcome: list[Reply | Unanswered | Exception] = []
+
+    def exchange() -> None:
+        try:
+            outcome.append(_exchange(request, timeout_s))
+        except Exception as error:
+            outcome.append(error)
+
+    thread = threading.Thread(target=exchange, daemon=True)
+    thread.start()
+    thread.join(timeout_s)
+    last = outcome[0] if outcome else Unanswered("timed out")
+    if isinstance(last, Reply | Unanswered):
+        return last
+    raise last
+
+
+def _exchange(request: Request, timeout_s: float) -> Reply | Unanswered:
     sent = urllib.request.Request(
         request.url, data=request.body, headers=dict(request.headers), method=request.method
     )

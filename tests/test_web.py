@@ -1,5 +1,6 @@
 """One HTTP request: what is sent again, after how long, and what is never said of it."""
 
+import socket
 import threading
 from collections.abc import Iterable
 
@@ -93,6 +94,30 @@ def test_a_server_that_never_answers_is_given_up():
         with pytest.raises(Unanswered, match=r"(?i)time"):
             send(Request("GET", server.url, {}), patience)
         hold.set()
+
+
+def test_a_server_that_sends_a_byte_now_and_then_is_given_up_too():
+    over = threading.Event()
+
+    def drip(listener: socket.socket) -> None:
+        sock, _ = listener.accept()
+        with sock:
+            for byte in b"HTTP/1.1 200 OK\r\nX-Long: " + b"x" * 600:
+                if over.wait(0.05):
+                    return
+                sock.sendall(bytes([byte]))
+            sock.sendall(b"\r\nContent-Length: 0\r\n\r\n")
+
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        thread = threading.Thread(target=drip, args=(listener,))
+        thread.start()
+        request = Request("GET", f"http://127.0.0.1:{listener.getsockname()[1]}", {})
+        try:
+            with pytest.raises(Unanswered, match="timed out"):
+                send(request, Patience(tries=1, timeout_s=0.2))
+        finally:
+            over.set()
+            thread.join()
 
 
 @pytest.mark.parametrize(
