@@ -12,6 +12,7 @@ from pytest_rlperf.commands.doctor import (
     Finding,
     HostFacts,
     judge_host,
+    left_findings,
     loop_drift,
     mpi_findings,
     read_facts,
@@ -56,6 +57,17 @@ def test_the_mpi_is_named_with_its_launcher():
     assert "ULFM: a job can survive" in render_mpi(
         OPEN_MPI, PRTE, mpi_findings(OPEN_MPI, PRTE, 2, None)
     )
+
+
+def test_memory_that_killed_jobs_left_is_named_with_what_to_do(tmp_path: Path):
+    files = [tmp_path / "mpich_shm_1_0", tmp_path / "mpich_shm_2_0", tmp_path / "gone"]
+    for file in files[:2]:
+        file.write_bytes(bytes(2**20))
+    (finding,) = left_findings(files)
+    assert finding.hurts
+    assert finding.text.startswith("3 MPICH jobs that were killed left 2 MiB of shared memory")
+    assert finding.text.endswith(f"rm {files[0]} {files[1]} {files[2]}")
+    assert left_findings([]) == []
 
 
 def test_no_mpi_is_named_with_its_cure():
