@@ -321,7 +321,11 @@ class Campaign:
         """Return what all tests need here, with what the budget is needed for besides; those that
         nobody has seen as much as the others. None: none was seen.
         """
-        tracks = [t for t in self.tracks.values() if not t.failure and t.skipped is None]
+        tracks = [
+            track
+            for track in self.tracks.values()
+            if not (track.failure or track.is_same_code or track.skipped is not None)
+        ]
         known = [track for track in tracks if track.plan]
         if not known:
             return None

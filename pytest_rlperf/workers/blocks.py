@@ -167,7 +167,7 @@ class Blocks:
         at_once: int,
     ) -> Lane[Played]:
         """Run one block; yield each test, and what it waits for in between."""
-        pair = self._ahead.pop(kind, None) or self._start(index, kind, nodeids)
+        pair = self._started_ahead(kind, orders) or self._start(index, kind, nodeids)
         # Where all cores play, others are started after these, but the first ones beside scouts.
         busy = kind.shares_machine and self.lanes > 1 and index > 0
         ahead = self._starts_ahead(kind) and not busy
@@ -193,6 +193,16 @@ class Blocks:
             self._leaving.append(pair)
             for process in beside:
                 process.end()
+
+    def _started_ahead(self, kind: WorkerKind, orders: Sequence[Order]) -> Pair | None:
+        """Return the pair that waits for these tests. One that was started before a test turned out
+        to be of this kind has not collected it, and is of no use.
+        """
+        pair = self._ahead.pop(kind, None)
+        if pair is not None and not {order.nodeid for order in orders} <= pair.nodeids:
+            pair.end()
+            return None
+        return pair
 
     def _metronome(self, index: int, orders: Sequence[Order]) -> Iterator[Process]:
         """Start what makes a core change often between sides that run at once, on each core of

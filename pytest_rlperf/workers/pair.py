@@ -54,6 +54,7 @@ class Pair:
     """The workers of one block. One side only where there is no partner."""
 
     def __init__(self, starts: Sequence[WorkerStart], folder: Path) -> None:
+        self.nodeids = frozenset(starts[0].job.nodeids)
         self._sides: list[DuetSide] = []
         self._over = self._leaving = False
         self._selector = selectors.DefaultSelector()

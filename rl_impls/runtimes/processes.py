@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import ctypes
 import mmap
 import multiprocessing
 import os
 import signal
+import sys
 import tempfile
 import threading
 import time
@@ -127,16 +129,22 @@ class Member:
 def start(name: str, target: Callable[..., None], job: object, *, leaf: bool = True) -> Member:
     """Run `target(job, connection)` in a process of its own; a leaf starts no others."""
     ours, theirs = SPAWNING.Pipe()
-    process = SPAWNING.Process(
-        target=_begin, args=(os.getpid(), target, job, theirs), name=name, daemon=leaf
-    )
+    lasting = threading.current_thread() is threading.main_thread()
+    begun = (os.getpid(), lasting, target, job, theirs)
+    process = SPAWNING.Process(target=_begin, args=begun, name=name, daemon=leaf)
     process.start()
     theirs.close()  # or the pipe would not end with the process
     return Member(name, process, ours)
 
 
-def _begin(parent: int, target: Callable[..., None], job: object, connection: Connection) -> None:
-    end_with(parent)
+def _begin(
+    parent: int,
+    lasting: bool,
+    target: Callable[..., None],
+    job: object,
+    connection: Connection,
+) -> None:
+    end_with(parent, lasting)
     target(job, connection)
 
 
@@ -144,10 +152,20 @@ def _begin(parent: int, target: Callable[..., None], job: object, connection: Co
 LOOK_S: Final = 0.5
 
 
-def end_with(parent: int) -> None:
+# An option of prctl(2): the signal that a process gets when the thread that started it ends.
+PR_SET_PDEATHSIG: Final = 1
+
+
+def end_with(parent: int, lasting: bool = True) -> None:
     """End this process when its parent is gone, whatever it is at: one that compiles for a minute
-    looks at no pipe."""
-    threading.Thread(target=_watch, args=(parent,), name="end_with", daemon=True).start()
+    looks at no pipe. The kernel does so by itself where the thread that started this process is
+    `lasting`, the parent's main one."""
+    if lasting and sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it was faster
+            os._exit(1)
+    else:
+        threading.Thread(target=_watch, args=(parent,), name="end_with", daemon=True).start()
 
 
 def _watch(parent: int) -> None:
