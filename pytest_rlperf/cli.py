@@ -8,6 +8,7 @@ from typing import NoReturn
 from pytest_rlperf.commands import COMMANDS, exits_text, load
 from pytest_rlperf.errors import ExitCode, RlperfError
 from pytest_rlperf.leaving import Interrupts
+from pytest_rlperf.report.text import harmless_output
 
 
 class _Parser(ArgumentParser):
@@ -17,17 +18,18 @@ class _Parser(ArgumentParser):
 
 def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
-    arguments = _parser(words).parse_args(words)
-    try:
-        with Interrupts():
-            status: int = arguments.run(arguments)
-    except RlperfError as error:
-        print(f"rlperf: {error}", file=sys.stderr)
-        return ExitCode.USAGE
-    except KeyboardInterrupt:
-        print("rlperf: interrupted.", file=sys.stderr)
-        return ExitCode.INTERRUPTED
-    return status
+    with harmless_output():
+        arguments = _parser(words).parse_args(words)
+        try:
+            with Interrupts():
+                status: int = arguments.run(arguments)
+        except RlperfError as error:
+            print(f"rlperf: {error}", file=sys.stderr)
+            return ExitCode.USAGE
+        except KeyboardInterrupt:
+            print("rlperf: interrupted.", file=sys.stderr)
+            return ExitCode.INTERRUPTED
+        return status
 
 
 def _parser(words: Sequence[str]) -> ArgumentParser:

@@ -1,4 +1,4 @@
-"""Files that are whole or not there, JSON that people may have edited, files that grow by lines.
+"""Files that are whole or not there, and files that grow by lines.
 
 A file is written beside its place, synced and renamed. A writer that is killed leaves its
 half-written file beside the target. It had that file locked, and the kernel drops the lock with the
@@ -6,19 +6,21 @@ process: so the next writer can tell what is abandoned from what another process
 now, and removes it.
 """
 
+import errno
 import glob
-import json
-import math
 import os
+import re
 import secrets
+import stat
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.reading import parse_json, refuse
 
 try:
     import fcntl
@@ -26,6 +28,9 @@ except ImportError:  # pragma: no cover - Windows
     fcntl = None  # type: ignore[assignment]
 
 ENDING = ".part"
+NOT_BY_LINK = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+"""How to open a file of a name that others may have laid a link, or a pipe, under."""
+SVG = re.compile(rb"\s*(<\?xml[^>]*>\s*)?<svg[\s/>]")
 
 
 def write_atomically(path: Path, content: str | bytes) -> None:
@@ -45,6 +50,45 @@ def write_for_user(path: Path, content: str | bytes) -> None:
         write_atomically(path, content)
     except OSError as error:
         refuse(path, f"cannot be written ({error.strerror})", "name another file")
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, with those above that are missing, that nobody else may look into."""
+    for place in reversed((folder, *folder.parents)):
+        with suppress(FileExistsError):
+            place.mkdir(mode=0o700)
+    if not folder.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
+
+
+def inside(folder: Path, name: str) -> Path | None:
+    """Return the plain file that a file of `folder` names, if it lies below it: not by a link, nor
+    by way of one. None: it does not.
+    """
+    path = folder / name
+    try:
+        own = path.parent.resolve(strict=True).is_relative_to(folder.resolve(strict=True))
+        return path if own and not path.is_symlink() and path.is_file() else None
+    except (OSError, ValueError, RuntimeError):  # no such name, or links that go round
+        return None
+
+
+def read_plain(path: Path, most_bytes: int) -> bytes | None:
+    """Return what a plain file holds; None: it is gone, larger than that, a link or a device."""
+    try:
+        handle = os.open(path, os.O_RDONLY | NOT_BY_LINK)
+        with open(handle, "rb") as file:
+            plain = stat.S_ISREG(os.fstat(handle).st_mode)
+            content = file.read(most_bytes + 1) if plain else b""
+    except (OSError, ValueError):
+        return None
+    return content if plain and len(content) <= most_bytes else None
+
+
+def read_figure(path: Path, most_bytes: int) -> bytes | None:
+    """Return the SVG in a plain file; None: it is gone, larger than that, or something else."""
+    content = read_plain(path, most_bytes)
+    return content if content is not None and SVG.match(content) else None
 
 
 @contextmanager
@@ -89,73 +133,6 @@ def _drop_abandoned(path: Path) -> None:
                 os.close(handle)
 
 
-# -- JSON: whole, finite and of our shape, or one sentence why not ------------------------------
-
-Shape = Mapping[str, tuple[type, ...]]
-"""Fields by name, with the types that they may have."""
-NUMBER = (int, float)
-
-
-def read_json(path: Path, anew: str) -> Any:
-    """Return what `path` holds; `anew` says how to get a good one."""
-    try:
-        text = path.read_text(encoding="utf-8")
-        return parse_json(text)
-    except FileNotFoundError:
-        refuse(path, "does not exist", anew)
-    except OSError as error:
-        refuse(path, f"cannot be read ({error.strerror})", "it must be a file that you may read")
-    except RecursionError:
-        refuse(path, "is nested too deeply to be one of ours", anew)
-    except ValueError as error:  # no UTF-8, no JSON or only a part of it, or NaN in it
-        refuse(path, f"is no whole JSON file ({error})", anew)
-
-
-def parse_json(text: str) -> Any:
-    """Parse JSON; raises ValueError for what is none, and for numbers that are not finite."""
-    return json.loads(text, parse_constant=_finite, parse_float=_finite)
-
-
-def check_schema(
-    path: Path, content: Mapping[str, Any], schema: int, anew: str, oldest: int | None = None
-) -> None:
-    """Refuse newer files, which are for newer versions, and those older than `oldest`."""
-    number = content.get("schema")
-    if type(number) is int and number > schema:
-        newer = f"has schema {number}, and this version reads up to {schema}"
-        refuse(path, newer, "update pytest-rlperf")
-    if type(number) is not int or number < (schema if oldest is None else oldest):
-        refuse(path, f"has the unknown schema {number!r}", anew)
-
-
-def check_shape(path: Path, damages: Iterator[str], anew: str) -> None:
-    """Refuse a file at the first of its `damages`; what comes after it may rest on it."""
-    damage = next(damages, None)
-    if damage is not None:
-        refuse(path, f"is damaged at {damage}", anew)
-
-
-def misfits(content: object, shape: Shape, where: str) -> Iterator[str]:
-    """Yield the fields that are missing or of another type."""
-    if not isinstance(content, dict):
-        yield where
-        return
-    for name, kinds in shape.items():
-        if type(content.get(name)) not in kinds:
-            yield f"{where}.{name}".removeprefix(".")
-
-
-def refuse(path: Path, what: str, advice: str) -> NoReturn:
-    raise UsageError(f"{path} {what}; {advice}.")
-
-
-def _finite(text: str) -> float:
-    number = float(text)
-    if not math.isfinite(number):
-        raise ValueError(f"it holds {text}, which is no finite number")
-    return number
-
-
 # -- files that grow line by line ---------------------------------------------------------------
 #
 # A line is a JSON object, and it is whole or it is not there. A writer that is killed in the middle
@@ -194,8 +171,8 @@ def split_lines(content: bytes) -> JsonLines:
 
 def _is_whole(line: bytes) -> bool:
     try:
-        return isinstance(json.loads(line), dict)
-    except (ValueError, RecursionError):
+        return isinstance(parse_json(line), dict)
+    except ValueError:
         return False
 
 

@@ -6,9 +6,7 @@ and why.
 
 import datetime
 import difflib
-import math
 import re
-import tomllib
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +15,7 @@ from typing import Any
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.kpi import BUILT_IN, UNITS, WITHOUT, Kpi, KpiMetric
 from pytest_rlperf.model.quantity import parse_fraction
+from pytest_rlperf.reading import LEAST, MOST, read_toml, short
 
 FILE = "pyproject.toml"
 KPI_KEYS = ("metric", "target", "alert", "direction", "unit")
@@ -49,7 +48,7 @@ class Project:
 
 def read_project(root: Path) -> Project:
     """Read the tables beside pytest's root folder; without any, the built-in KPIs alone."""
-    tool = _table(_load(root / FILE).get("tool", {}), "tool")
+    tool = _table((read_toml(root / FILE) or {}).get("tool", {}), "tool")
     rlperf = _table(tool.get("rlperf", {}), "tool.rlperf")
     _refuse_unknown(rlperf, ("kpi", "accepted"), "[tool.rlperf]")
     kpis = _table(rlperf.get("kpi", {}), "tool.rlperf.kpi")
@@ -63,18 +62,9 @@ def read_project(root: Path) -> Project:
     )
 
 
-def _load(path: Path) -> Mapping[str, Any]:
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return {}
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; correct it.") from None
-
-
 def _table(value: object, name: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise UsageError(f"{FILE}: {name} is {value!r}, which is no table; write [{name}].")
+        raise UsageError(f"{FILE}: {name} is {short(value)}, which is no table; write [{name}].")
     return value
 
 
@@ -124,17 +114,17 @@ def _value(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str)
 def _metric(value: object, where: str) -> KpiMetric:
     names = [metric.value for metric in KpiMetric]
     if value not in names:
-        hint = _hint(str(value), names)
-        raise UsageError(f"{FILE}, {where}: {value!r} is no metric; {hint}")
+        hint = _hint(short(value).strip("'"), names)
+        raise UsageError(f"{FILE}, {where}: {short(value)} is no metric; {hint}")
     return KpiMetric(value)
 
 
 def _limit(table: Mapping[str, Any], key: str, built_in: Kpi | None, where: str) -> float:
     value = _value(table, key, built_in, where)
     number = isinstance(value, int | float) and not isinstance(value, bool)
-    if not number or not 0 < value < math.inf:
+    if not number or not LEAST <= value <= MOST:
         raise UsageError(
-            f"{FILE}, {where}: {key} is {value!r}, which is no number above 0; "
+            f"{FILE}, {where}: {key} is {short(value)}, which is no number above 0; "
             "write it without its unit, which has a key of its own."
         )
     return float(value)
@@ -145,13 +135,13 @@ def _unit(table: Mapping[str, Any], metric: KpiMetric, built_in: Kpi | None, whe
     units = list(UNITS[metric])
     if "unit" not in table and len(units) == 1:
         return units[0]
-    return str(_value(table, "unit", built_in, where))
+    return short(_value(table, "unit", built_in, where)).strip("'")
 
 
 def _check_direction(value: object, metric: KpiMetric, where: str) -> None:
     if value != metric.direction:
         raise UsageError(
-            f"{FILE}, {where}: direction is {value!r}, but of {metric.value} "
+            f"{FILE}, {where}: direction is {short(value)}, but of {metric.value} "
             f"{metric.direction.value} is better; leave it out."
         )
 
@@ -186,11 +176,13 @@ def _exemption(pattern: str, entry: object) -> Exemption:
     where = f"[tool.rlperf.accepted], {pattern!r}"
     if not isinstance(entry, dict):
         raise UsageError(
-            f"{FILE}, {where}: {entry!r} is no entry; "
+            f"{FILE}, {where}: {short(entry)} is no entry; "
             'write { until = 2030-01-31, reason = "..." } after the equals sign.'
         )
     _refuse_unknown(entry, ACCEPTED_KEYS, where)
     allowed = entry.get("allowed")
+    if not isinstance(allowed, str | float | None):
+        raise UsageError(f'{FILE}, {where}: allowed is {short(allowed)}; write "30%".')
     return Exemption(
         pattern=pattern,
         until=_date(entry.get("until"), where),
@@ -203,7 +195,7 @@ def _date(value: object, where: str) -> datetime.date:
     if value is None:
         raise UsageError(f"{FILE}, {where}: until is missing; add the last day it holds.")
     if not isinstance(value, datetime.date) or isinstance(value, datetime.datetime):
-        shown = value.isoformat() if isinstance(value, datetime.datetime) else repr(value)
+        shown = value.isoformat() if isinstance(value, datetime.datetime) else short(value)
         raise UsageError(
             f"{FILE}, {where}: until is {shown}, which is no date; "
             "write it as 2030-01-31, without quotes and time."

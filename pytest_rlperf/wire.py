@@ -1,24 +1,22 @@
 """Every message between the controller and its workers: what is sent, and how it is read back.
 
 Messages are frozen data classes. They travel as JSON lines over a socket of their own, so that
-whatever a test prints disturbs nothing. `plain` makes JSON of a data class and `typed` makes the
+whatever a test prints disturbs nothing. `plain` makes JSON of a data class, and `reading.typed` the
 data class again, by its type hints: nobody else knows the names of the keys.
 """
 
 import json
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
-from enum import Enum
-from functools import cache
-from types import NoneType, UnionType
-from typing import Any, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import Any, cast, get_args
 
 from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
+from pytest_rlperf.reading import typed
 
 HEAD, BASE = 0, 1
 SIDES = {HEAD: "head", BASE: "base"}
@@ -236,9 +234,7 @@ FromWorker = Hello | Collected | Uncollected | Ready | Report | Trouble | Met | 
 Message = FromController | FromWorker
 KINDS: Mapping[str, type] = {kind.__name__: kind for kind in get_args(Message)}
 
-# -- data classes as JSON, and back ---------------------------------------------------------------
-
-Kind = TypeVar("Kind")
+# -- data classes as JSON -------------------------------------------------------------------------
 
 
 def plain(value: object) -> Any:
@@ -250,55 +246,6 @@ def plain(value: object) -> Any:
     if isinstance(value, tuple | list):
         return [plain(each) for each in value]
     return value
-
-
-def typed(kind: type[Kind], data: object) -> Kind:
-    """Return what `plain` made of an instance of `kind` as such an instance again. What is missing
-    has its default; whatever does not fit raises ValueError.
-    """
-    try:
-        return cast(Kind, _reader(cast(Any, kind))(data))
-    except (AttributeError, KeyError, TypeError) as error:
-        raise ValueError(f"this is no {kind.__name__}: {error!r}") from error
-
-
-@cache
-def _reader(kind: Any) -> Callable[[Any], Any]:
-    """Return the function that reads one kind of value; made once for each kind."""
-    origin, args = get_origin(kind), get_args(kind)
-    if origin in (Union, UnionType):
-        return _optional(_reader(next(arg for arg in args if arg is not NoneType)))
-    if origin is tuple:
-        return _of_tuple(args)
-    if origin is not None and issubclass(origin, Mapping):
-        key, read = args[0], _reader(args[1])
-        return lambda data: {key(name): read(value) for name, value in data.items()}
-    if isinstance(kind, type) and issubclass(kind, Enum):
-        return kind
-    if is_dataclass(kind):
-        return _of_dataclass(kind)
-    if isinstance(kind, type) and issubclass(kind, tuple):  # a named one
-        readers = [_reader(hint) for hint in get_type_hints(kind).values()]
-        return lambda data: kind(*(read(each) for read, each in zip(readers, data, strict=True)))
-    return lambda data: data
-
-
-def _optional(read: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda data: None if data is None else read(data)
-
-
-def _of_tuple(args: tuple[Any, ...]) -> Callable[[Any], Any]:
-    if args[-1] is Ellipsis:
-        read = _reader(args[0])
-        return lambda data: tuple(map(read, data))
-    readers = [_reader(arg) for arg in args]
-    return lambda data: tuple(read(each) for read, each in zip(readers, data, strict=True))
-
-
-def _of_dataclass(kind: Any) -> Callable[[Any], Any]:
-    hints = get_type_hints(kind)
-    readers = {each.name: _reader(hints[each.name]) for each in fields(kind) if each.init}
-    return lambda data: kind(**{n: read(data[n]) for n, read in readers.items() if n in data})
 
 
 # -- the connection -------------------------------------------------------------------------------
@@ -315,7 +262,10 @@ def encode(message: Message) -> bytes:
 
 def decode(line: bytes) -> Message:
     """Return the message of one line; ValueError: it holds none."""
-    name, data = json.loads(line)
+    try:
+        name, data = typed(tuple[str, Any], json.loads(line))
+    except RecursionError as error:
+        raise ValueError(str(error)) from None
     if name not in KINDS:
         raise ValueError(f"{name!r} is no message")
     return cast(Message, typed(KINDS[name], data))

@@ -99,13 +99,13 @@ def load(path: str | Path, env: str | None = None) -> DeepAgent | QLearner:
         learner, agent = header.get("learner"), header.get("agent")
     except FileNotFoundError as error:
         raise AgentFileError(f"there is no saved agent at {path}: save one first.") from error
-    except (OSError, EOFError, ValueError, KeyError, TypeError, AttributeError) as error:
+    except (OSError, ValueError) as error:
         raise AgentFileError(
             f"{path} holds no saved agent or learner, or a damaged one."
         ) from error
-    if learner in registry.LEARNERS:
+    if isinstance(learner, str) and learner in registry.LEARNERS:
         return registry.learner_type(learner).load(path)
-    if agent not in registry.AGENTS:
+    if not isinstance(agent, str) or agent not in registry.AGENTS:
         raise AgentFileError(f"{path} holds neither an agent nor a learner that is known here.")
     kind = registry.agent_type(agent)
     if env is None:

@@ -100,7 +100,7 @@ def test_a_throughput_is_better_above_its_alert(tmp_path: Path):
     [
         ("[tool.rlperf.kpis.a]\n", "[tool.rlperf]: unknown key 'kpis'; did you mean 'kpi'?"),
         ("[tool]\nrlperf = 3\n", "tool.rlperf is 3, which is no table; write [tool.rlperf]."),
-        ("[tool.rlperf]\nkpi = []\n", "tool.rlperf.kpi is [], which is no table; "),
+        ("[tool.rlperf]\nkpi = []\n", "tool.rlperf.kpi is a list, which is no table; "),
         ("[tool.rlperf.kpi]\nreset = 5\n", "tool.rlperf.kpi.reset is 5, which is no table; "),
         ('[tool.rlperf.kpi."a:b"]\n', "[tool.rlperf.kpi.a:b]: a KPI's name holds no colon; "),
     ],
@@ -113,7 +113,7 @@ def test_a_table_out_of_place_is_refused(tmp_path: Path, text: str, sentence: st
 
 
 def test_a_file_that_is_no_toml_is_refused(tmp_path: Path):
-    with pytest.raises(UsageError, match=r"pyproject.toml cannot be read: .*; correct it\.$"):
+    with pytest.raises(UsageError, match=r"pyproject.toml cannot be read \(.*\); correct it\.$"):
         project(tmp_path, "[tool.rlperf\n")
 
 

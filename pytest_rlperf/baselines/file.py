@@ -5,25 +5,27 @@ or refused with the first thing that is wrong with it.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from types import NoneType
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, cast
 
-from pytest_rlperf.files import (
-    NUMBER,
-    Shape,
+from pytest_rlperf.files import write_atomically
+from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatio, LogRatios, Weight
+from pytest_rlperf.model.result import Facts
+from pytest_rlperf.reading import (
+    Damage,
+    Fits,
+    Name,
+    NotNegative,
     check_schema,
-    check_shape,
-    misfits,
     read_json,
     refuse,
-    write_atomically,
+    refusing,
+    typed,
 )
-from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
-from pytest_rlperf.model.result import Facts
-from pytest_rlperf.wire import typed
+
+Sizes = Annotated[tuple[float, ...], Fits(lambda sizes: len(sizes) >= LEAST_BLOCKS)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +45,8 @@ class Accepted:
     """A regression that was taken over into the baseline, and why."""
 
     reason: str
-    created: str
-    commit: str | None
+    created: Name
+    commit: Name | None
     change: float
 
 
@@ -52,12 +54,12 @@ class Accepted:
 class StoredMemory:
     """Sizes of one saved run as they were, in bytes: no other work on a machine changes them."""
 
-    created: str
-    commit: str | None
+    created: Name
+    commit: Name | None
     dirty: bool
     facts: Facts
     repeats: int  # calls a process
-    values: Mapping[str, tuple[float, ...]]  # by metric, one a process
+    values: Mapping[str, Sizes]  # by metric, one a process
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,27 +113,42 @@ OLDEST = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
 """Decimals of a log-ratio: a thousandth of a thousandth is far below any noise."""
-MOST_LOG_RATIO = 50.0
-"""A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
 ANEW = "restore it from version control, or remove it and save again with --rlperf-save"
 
-TEST: Shape = {
-    "source_hash": (str,), "steps": (int, NoneType), "work": (dict,), "weights": (dict,),
-    "accepted": (list,), "sessions": (list,),
-}  # fmt: skip
-SESSION: Shape = {
-    "created": (str,), "commit": (str, NoneType), "dirty": (bool,), "facts": (dict,),
-    "call_ns": NUMBER, "blocks": (dict,),
-}  # fmt: skip
-ACCEPTED: Shape = {
-    "reason": (str,), "created": (str,), "commit": (str, NoneType), "change": NUMBER,
-}  # fmt: skip
-MEMORY: Shape = {
-    "created": (str,), "commit": (str, NoneType), "dirty": (bool,), "facts": (dict,),
-    "repeats": (int,), "values": (dict,),
-}  # fmt: skip
-COLUMNS: Shape = {"typical": (list,), "total": (list,)}
-"""A field that is not among these is somebody's note, and is not read."""
+
+class ColumnsRow(TypedDict):
+    typical: list[LogRatio]
+    total: list[LogRatio]
+
+
+class SessionRow(TypedDict):
+    created: Name
+    commit: Name | None
+    dirty: bool
+    facts: Facts
+    call_ns: NotNegative
+    blocks: dict[Name, ColumnsRow]
+
+
+class StartRow(TypedDict):
+    source_hash: str
+    steps: int | None
+    work: dict[str, float]
+    weights: dict[Name, Weight]
+    accepted: tuple[Accepted, ...]
+    sessions: list[SessionRow]
+    memory: NotRequired[StoredMemory | None]
+
+
+class TestRow(StartRow):
+    starts: NotRequired[dict[Name, StartRow] | None]
+
+
+class ModuleRow(TypedDict):
+    """A field that is not among these is somebody's note, and is not read."""
+
+    module: str
+    tests: dict[Name, TestRow]
 
 
 def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
@@ -151,8 +168,9 @@ def read_module(path: Path) -> dict[str, Stored]:
     if not isinstance(content, dict) or content.get("kind") != KIND:
         refuse(path, "is no stored baseline", ANEW)
     check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)
-    check_shape(path, _damages(content), ANEW)
-    return {nodeid: _test_from(nodeid, data) for nodeid, data in content["tests"].items()}
+    with refusing(path, ANEW):
+        tests = typed(ModuleRow, content)["tests"]
+        return {nodeid: _test_from(nodeid, row, f"tests.{nodeid}") for nodeid, row in tests.items()}
 
 
 # -- writing ------------------------------------------------------------------------------------
@@ -173,7 +191,7 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
 
 def _memory_as_dict(memory: StoredMemory) -> dict[str, Any]:
     values = {name: [round(size, 1) for size in sizes] for name, sizes in memory.values.items()}
-    return {**{name: getattr(memory, name) for name in MEMORY}, "values": values}
+    return {**asdict(memory), "values": values}
 
 
 def _session_as_dict(session: Session) -> dict[str, Any]:
@@ -197,90 +215,44 @@ def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _test_from(nodeid: str, data: Mapping[str, Any]) -> Stored:
+def _test_from(nodeid: str, row: TestRow | StartRow, where: str) -> Stored:
+    """Return a test whose parts fit to each other; raises Damage where they do not."""
+    weights, memory = row["weights"], row.get("memory")
+    alone = memory is not None and not row["sessions"] and not weights
+    # Rounding may have taken a little of one.
+    if not alone and abs(sum(weights.values()) - 1) >= 1e-3:
+        raise Damage(f"{where}.weights")
+    if not alone and not row["sessions"]:
+        raise Damage(f"{where}.sessions")
+    sessions = enumerate(row["sessions"])
+    starts = cast(TestRow, row).get("starts") or {}
     return Stored(
         nodeid=nodeid,
-        source_hash=data["source_hash"],
-        weights=data["weights"],
-        sessions=tuple(_session_from(session) for session in data["sessions"]),
-        steps=data["steps"],
-        work=data["work"],
-        accepted=tuple(typed(Accepted, accepted) for accepted in data["accepted"]),
-        memory=None if data.get("memory") is None else typed(StoredMemory, data["memory"]),
-        starts={name: _test_from(nodeid, s) for name, s in data.get("starts", {}).items()},
+        source_hash=row["source_hash"],
+        weights=weights,
+        sessions=tuple(_session_from(s, weights, f"{where}.sessions[{i}]") for i, s in sessions),
+        steps=row["steps"],
+        work=row["work"],
+        accepted=row["accepted"],
+        memory=memory,
+        starts={n: _test_from(nodeid, s, f"{where}.starts.{n}") for n, s in starts.items()},
     )
 
 
-def _session_from(data: Mapping[str, Any]) -> Session:
-    columns = data["blocks"]
-    number = len(next(iter(columns.values()))["typical"])
-    blocks = tuple(
-        {name: LogRatios(c["typical"][i], c["total"][i]) for name, c in columns.items()}
-        for i in range(number)
+def _session_from(row: SessionRow, weights: Mapping[str, float], where: str) -> Session:
+    columns = row["blocks"]
+    lengths = {len(numbers) for c in columns.values() for numbers in (c["typical"], c["total"])}
+    number = max(lengths, default=0)
+    if len(lengths) != 1 or number < LEAST_BLOCKS or weights.keys() - columns.keys():
+        raise Damage(f"{where}.blocks")
+    return Session(
+        created=row["created"],
+        commit=row["commit"],
+        dirty=row["dirty"],
+        facts=row["facts"],
+        call_ns=row["call_ns"],
+        blocks=tuple(
+            {name: LogRatios(c["typical"][i], c["total"][i]) for name, c in columns.items()}
+            for i in range(number)
+        ),
     )
-    return Session(**{**{name: data[name] for name in SESSION}, "blocks": blocks})
-
-
-# -- checking the shape -------------------------------------------------------------------------
-
-
-def _damages(content: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the places that have not the shape of the schema; only the first counts."""
-    yield from misfits(content, {"module": (str,), "tests": (dict,)}, "")
-    for nodeid, test in content["tests"].items():
-        yield from _test_damages(test, nodeid)
-
-
-def _test_damages(test: Mapping[str, Any], where: str) -> Iterator[str]:
-    yield from misfits(test, TEST, where)
-    yield from misfits(test["work"], dict.fromkeys(test["work"], NUMBER), f"{where}.work")
-    memory = test.get("memory")
-    if memory is not None:
-        yield from _memory_damages(memory, f"{where}.memory")
-    if memory is not None and not test["sessions"] and not test["weights"]:
-        return  # a test of memory alone
-    if not _are_weights(test["weights"]):
-        yield f"{where}.weights"
-    if not test["sessions"]:
-        yield f"{where}.sessions"
-    for i, accepted in enumerate(test["accepted"]):
-        yield from misfits(accepted, ACCEPTED, f"{where}.accepted[{i}]")
-    for i, session in enumerate(test["sessions"]):
-        yield from _session_damages(session, test["weights"], f"{where}.sessions[{i}]")
-    starts = test.get("starts", {})
-    if not isinstance(starts, dict):
-        yield f"{where}.starts"
-    for name, start in starts.items():
-        yield from _test_damages(start, f"{where}.starts.{name}")
-
-
-def _memory_damages(memory: object, where: str) -> Iterator[str]:
-    yield from misfits(memory, MEMORY, where)
-    assert isinstance(memory, dict)
-    for name, sizes in memory["values"].items():
-        enough = isinstance(sizes, list) and len(sizes) >= LEAST_BLOCKS
-        if not enough or any(type(size) not in NUMBER for size in sizes):
-            yield f"{where}.values.{name}"
-
-
-def _session_damages(
-    session: Mapping[str, Any], weights: Mapping[str, float], where: str
-) -> Iterator[str]:
-    yield from misfits(session, SESSION, where)
-    lengths = set()
-    for kernel, columns in session["blocks"].items():
-        here = f"{where}.blocks.{kernel}"
-        yield from misfits(columns, COLUMNS, here)
-        for name in COLUMNS:
-            lengths.add(len(columns[name]))
-            if any(type(r) not in NUMBER or abs(r) > MOST_LOG_RATIO for r in columns[name]):
-                yield f"{here}.{name}"
-    enough = len(lengths) == 1 and min(lengths) >= LEAST_BLOCKS
-    if not enough or weights.keys() - session["blocks"].keys():
-        yield f"{where}.blocks"
-
-
-def _are_weights(weights: Mapping[str, Any]) -> bool:
-    """Return whether these are shares that sum to one, but for what rounding did."""
-    shares = list(weights.values())
-    return all(type(w) in NUMBER and 0 < w <= 1 for w in shares) and abs(sum(shares) - 1) < 1e-3

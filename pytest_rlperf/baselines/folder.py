@@ -11,19 +11,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TypedDict
 
 from pytest_rlperf.baselines.file import Stored, read_module, write_module
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import (
-    Shape,
-    check_shape,
-    misfits,
-    read_json,
-    wait_for_lock,
-    write_atomically,
-)
+from pytest_rlperf.files import private_folder, wait_for_lock, write_atomically
 from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.result import Facts
+from pytest_rlperf.reading import Name, read_json, refusing, typed
 from pytest_rlperf.trees.cache import digest
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 
@@ -113,7 +108,10 @@ def names_in(folder: Path) -> list[str]:
 
 
 def file_name(module: str) -> Path:
-    return Path(module).with_suffix(".json")
+    """Return where its baselines lie in the folder: in it, wherever the module lies itself."""
+    parts = [part for part in Path(module).parts if part != Path(module).anchor]
+    names = ["__" if part == ".." else part for part in parts]
+    return Path(*(names or "_")).with_suffix(".json")
 
 
 def _module(nodeid: str) -> str:
@@ -161,8 +159,13 @@ def _locked(folder: Path) -> Iterator[None]:
 
 WHERE = "where.json"
 TESTS = "tests.json"
-SHAPE: Shape = {"root": (str,), "folder": (str,), "name": (str,)}
 ANEW = "save again with --rlperf-save"
+
+
+class WhereRow(TypedDict):
+    root: Name
+    folder: Name
+    name: Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +191,7 @@ class Pending:
 def keep_pending(cache: Path, root: Path, folder: Path, name: str, tests: Sequence[Stored]) -> None:
     """Keep a refused save of the project at `root` in the cache."""
     place = _place(cache, folder)
-    place.mkdir(parents=True, exist_ok=True)
+    private_folder(place)
     write_module(place / TESTS, name, tests)
     where = {"root": str(root), "folder": str(folder), "name": name}
     write_atomically(place / WHERE, json.dumps(where))
@@ -198,8 +201,8 @@ def find_pending(cache: Path, here: Path) -> list[Pending]:
     """Return the refused saves of the project that `here` lies in."""
     saves = []
     for path in sorted(cache.glob(f"pending/*/{WHERE}")):
-        where = read_json(path, ANEW)
-        check_shape(path, misfits(where, SHAPE, "its top"), ANEW)
+        with refusing(path, ANEW):
+            where = typed(WhereRow, read_json(path, ANEW))
         if here.is_relative_to(where["root"]):
             tests = tuple(read_module(path.with_name(TESTS)).values())
             saves.append(Pending(Path(where["root"]), Path(where["folder"]), where["name"], tests))

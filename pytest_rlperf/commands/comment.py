@@ -11,10 +11,12 @@ from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar
 
 from pytest_rlperf.errors import RlperfError, UsageError
+from pytest_rlperf.files import read_plain
 from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.reading import MOST_WHOLE, Counting, Damage, Fits, Name, parse_json, typed
 from pytest_rlperf.report.github import run_address
 from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.result_file import read_run
@@ -65,7 +67,8 @@ class GitHub:
     patience: Patience
 
     def pull(self, number: int) -> PullRequest:
-        pull = self._ask("GET", f"pulls/{number}", f"a look at pull request {number}")
+        what = f"a look at pull request {number}"
+        pull = _content(self._ask("GET", f"pulls/{number}", what), what, PullRow)
         head = pull["head"]
         return PullRequest(head["sha"], _full_name(head["repo"]), pull["state"] == "open")
 
@@ -73,14 +76,14 @@ class GitHub:
         what = f"a look at the comments of {number}"
         for page in range(1, PAGES + 1):
             path = f"issues/{number}/comments?per_page={PAGE}&page={page}"
-            comments = self._ask("GET", path, what)
+            comments = _content(self._ask("GET", path, what), what, list[CommentRow])
             yield from map(_comment, comments)
             if len(comments) < PAGE:
                 return
 
     def create(self, number: int, body: str) -> int:
-        path = f"issues/{number}/comments"
-        return _comment(self._ask("POST", path, f"a comment on {number}", body)).id
+        path, what = f"issues/{number}/comments", f"a comment on {number}"
+        return _content(self._ask("POST", path, what, body), what, CommentRow)["id"]
 
     def update(self, comment: int, body: str) -> None:
         self._ask("PATCH", f"issues/comments/{comment}", "a change of a comment", body)
@@ -93,7 +96,7 @@ class GitHub:
             if error.status != GONE:
                 raise
 
-    def _ask(self, method: str, path: str, what: str, body: str | None = None) -> Any:
+    def _ask(self, method: str, path: str, what: str, body: str | None = None) -> Reply:
         headers = {
             "Accept": "application/vnd.github+json",
             "Authorization": f"Bearer {self.token}",
@@ -110,24 +113,53 @@ class GitHub:
             raise RlperfError(
                 f"{self.api} did not answer {what} ({error}); run the job again."
             ) from None
-        return _content(reply, what)
+        if not 200 <= reply.status < 300:
+            raise GitHubRefused(what, reply.status)
+        return reply
 
 
-def _content(reply: Reply, what: str) -> Any:
-    if not 200 <= reply.status < 300:
-        raise GitHubRefused(what, reply.status)
+class RepositoryRow(TypedDict):
+    full_name: Name
+
+
+class HeadRow(TypedDict):
+    sha: Name
+    repo: RepositoryRow | None
+
+
+class PullRow(TypedDict):
+    state: str
+    head: HeadRow
+
+
+class UserRow(TypedDict):
+    login: Name
+
+
+class CommentRow(TypedDict):
+    id: Counting
+    user: UserRow | None  # None: the account was deleted
+    body: str | None
+
+
+Answer = TypeVar("Answer")
+
+
+def _content(reply: Reply, what: str, kind: type[Answer]) -> Answer:
     try:
-        return json.loads(reply.body) if reply.body else None
-    except ValueError:
-        raise RlperfError(f"GitHub's answer to {what} is no JSON; run the job again.") from None
+        return typed(kind, parse_json(reply.body))
+    except ValueError as error:
+        raise RlperfError(
+            f"GitHub's answer to {what} is not what GitHub sends ({error}); run the job again."
+        ) from None
 
 
-def _comment(content: Mapping[str, Any]) -> Comment:
-    # The account of an author may be deleted, and a body may be empty.
-    return Comment(content["id"], (content["user"] or {}).get("login", ""), content["body"] or "")
+def _comment(row: CommentRow) -> Comment:
+    user = row["user"]
+    return Comment(row["id"], "" if user is None else user["login"], row["body"] or "")
 
 
-def _full_name(repository: Mapping[str, Any] | None) -> str | None:
+def _full_name(repository: RepositoryRow | None) -> str | None:
     return None if repository is None else repository["full_name"]
 
 
@@ -148,21 +180,39 @@ class Claim:
     run_url: str | None
 
 
+class MeasuredRow(TypedDict):
+    head_sha: Name
+    head_repository: RepositoryRow | None
+    html_url: Annotated[str, Fits(re.compile(r"https?://[^\s()<>\"]+").fullmatch)]
+
+
+class NumberedRow(TypedDict):
+    number: Counting
+    head: HeadRow
+
+
+class EventRow(TypedDict):
+    workflow_run: NotRequired[MeasuredRow]
+    pull_request: NotRequired[NumberedRow]
+
+
 def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
-    event = _event(environ)
+    content = _event(environ)
     try:
-        if "workflow_run" in event:
-            measured = event["workflow_run"]
-            repository, number = _full_name(measured["head_repository"]), folder / NUMBER_FILE
-            return Claim(_number(number), measured["head_sha"], repository, measured["html_url"])
-        if "pull_request" in event:
-            pull = event["pull_request"]
-            repository = _full_name(pull["head"]["repo"])
-            return Claim(pull["number"], pull["head"]["sha"], repository, run_address(environ))
-    except (KeyError, TypeError) as error:
+        event = typed(EventRow, content)
+    except Damage as damage:
         raise UsageError(
-            f"the event of this job lacks {error}, which GitHub sends; run this on GitHub Actions."
+            f"the event of this job lacks {damage.where}, as GitHub sends it; run this on GitHub "
+            "Actions."
         ) from None
+    if "workflow_run" in event:
+        measured = event["workflow_run"]
+        repository, number = _full_name(measured["head_repository"]), folder / NUMBER_FILE
+        return Claim(_number(number), measured["head_sha"], repository, measured["html_url"])
+    if "pull_request" in event:
+        pull = event["pull_request"]
+        repository = _full_name(pull["head"]["repo"])
+        return Claim(pull["number"], pull["head"]["sha"], repository, run_address(environ))
     raise UsageError(
         "this job was started by neither pull_request nor workflow_run, so there is no pull "
         "request to comment on; start it by one of them."
@@ -173,14 +223,15 @@ def pull_request_number(environ: Mapping[str, str]) -> int | None:
     """Read the number in a job that pull_request started; None: something else did."""
     if not environ.get("GITHUB_EVENT_PATH"):
         return None
-    number = (_event(environ).get("pull_request") or {}).get("number")
-    return number if isinstance(number, int) else None
+    pull = _event(environ).get("pull_request")
+    number = pull.get("number") if isinstance(pull, dict) else None
+    return number if type(number) is int and 0 < number < MOST_WHOLE else None
 
 
 def _event(environ: Mapping[str, str]) -> dict[str, Any]:
     path = environ.get("GITHUB_EVENT_PATH", "")
     try:
-        content = json.loads(Path(path).read_text(encoding="utf-8"))
+        content = parse_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         content = None
     if not isinstance(content, dict):
@@ -190,11 +241,7 @@ def _event(environ: Mapping[str, str]) -> dict[str, Any]:
 
 def _number(path: Path) -> int:
     """Read what a fork wrote: a number, or nothing at all."""
-    try:
-        with path.open("rb") as file:
-            text = file.read(16)
-    except OSError:
-        text = b""
+    text = read_plain(path, 16) or b""
     if not NUMBER.fullmatch(text):
         raise UsageError(
             f"{path} holds no number of a pull request; the job that measures writes it there."
@@ -301,12 +348,7 @@ def run(arguments: Namespace) -> int:
 
 def _text(result: Path, name: str, run_url: str | None) -> str:
     measured, _ = read_run(result)
-    try:
-        return render_comment(measured, name, run_url)
-    except (TypeError, ValueError, AttributeError, KeyError) as error:  # a fork may write anything
-        raise UsageError(
-            f"{result} holds what no run writes ({type(error).__name__}); nothing is made of it."
-        ) from None
+    return render_comment(measured, name, run_url)
 
 
 def github_of(environ: Mapping[str, str], patience: Patience) -> GitHub:

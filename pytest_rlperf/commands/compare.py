@@ -12,7 +12,7 @@ from pathlib import Path
 from pytest_rlperf.errors import ExitCode
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time, parse_fraction
 from pytest_rlperf.report.result_file import ResultContent, read_result
-from pytest_rlperf.report.text import aligned
+from pytest_rlperf.report.text import aligned, one_line
 from pytest_rlperf.trees.git import SHORT
 
 Key = tuple[str, str, str | None]
@@ -128,9 +128,10 @@ def _flat(fingerprint: ResultContent) -> dict[str, str]:
     flat: dict[str, str] = {}
     for name, value in fingerprint.items():
         if isinstance(value, Mapping):
-            flat |= {} if name in IRRELEVANT else {str(k): str(v) for k, v in value.items()}
+            inner = {one_line(str(k)): one_line(str(v)) for k, v in value.items()}
+            flat |= {} if name in IRRELEVANT else inner
         elif name not in IRRELEVANT:
-            flat[name] = str(value)
+            flat[one_line(name)] = one_line(str(value))
     return flat
 
 
@@ -155,7 +156,7 @@ def render_run(name: str, path: str, result: ResultContent) -> str:
         changes = " with uncommitted changes" if result.get("dirty") else ""
         parts.append(f"commit {str(commit)[:SHORT]}{changes}")
     if against := result.get("against"):
-        parts.append(f"judged against {against}")
+        parts.append(f"judged against {one_line(against)}")
     return f"{name}: {', '.join(parts)}"
 
 

@@ -7,7 +7,6 @@ import re
 import shlex
 import subprocess
 import sys
-import tomllib
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from pytest_rlperf import markers
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.gate import selection
+from pytest_rlperf.reading import parse_toml, read_toml
 from pytest_rlperf.trees.git import git_or_none
 from pytest_rlperf.trees.ownership import ENVIRONMENT_MARKS, INSTALLED
 
@@ -63,13 +63,7 @@ class IniFile:
 
 def read_pyproject(folder: Path) -> Mapping[str, Any] | None:
     """Read the project's pyproject.toml; None: there is none."""
-    path = folder / PYPROJECT
-    try:
-        return tomllib.loads(path.read_bytes().decode("utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path} cannot be read: {error}; correct it first.") from None
+    return read_toml(folder / PYPROJECT)
 
 
 def has_pytest_table(pyproject: Mapping[str, Any]) -> bool:
@@ -299,8 +293,8 @@ def _append(path: Path, before: Mapping[str, Any]) -> bool:
     gap = end if text.endswith("\n") or not text else 2 * end
     added = gap + render_toml().replace("\n", end)
     try:
-        after = tomllib.loads(text + added)
-    except tomllib.TOMLDecodeError:  # `tool = {...}` on one line takes no more tables
+        after = parse_toml(text + added)
+    except ValueError:  # `tool = {...}` on one line takes no more tables
         return False
     after["tool"].pop("pytest")
     if {"tool": {}} | after != {"tool": {}} | dict(before):

@@ -16,6 +16,7 @@ from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_seconds
 from pytest_rlperf.report.github import run_address
 from pytest_rlperf.report.result_file import ResultContent, read_result
+from pytest_rlperf.report.text import one_line, printable
 from pytest_rlperf.web import Patience, Request, Unanswered, checked_url, send
 
 SHOWN = 10
@@ -75,7 +76,7 @@ def _line(regression: Regression) -> str:
 
 def _code(text: str) -> str:
     """Set the text as code, so that no mention, link or emphasis is made of it."""
-    text = " ".join(text.split()).replace("`", "'")
+    text = one_line(printable(text)).replace("`", "'")
     return f"`{_escaped(text if len(text) <= NAME_LETTERS else f'{text[:NAME_LETTERS]}…')}`"
 
 

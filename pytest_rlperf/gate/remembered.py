@@ -11,12 +11,13 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from pytest_rlperf.files import parse_json, write_atomically
+from pytest_rlperf.files import private_folder, write_atomically
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.model.result import Fingerprint
+from pytest_rlperf.reading import parse_json, typed
 from pytest_rlperf.trees.cache import digest
-from pytest_rlperf.wire import plain, typed
+from pytest_rlperf.wire import plain
 from pytest_rlperf.worker.kernels import EDITION, PIECE_CALLS
 
 UNUSED_DAYS = 60
@@ -65,13 +66,13 @@ class RememberedScouts:
         new = {self.keys[n]: plain(replace(each, day=self.today)) for n, each in scouts.items()}
         rows = {key: row for key, row in self._rows().items() if self._is_recent(row)} | new
         with suppress(OSError):
-            self.file.parent.mkdir(parents=True, exist_ok=True)
+            private_folder(self.file.parent)
             write_atomically(self.file, json.dumps(rows))
 
     def _rows(self) -> dict[str, Any]:
         try:
             rows = parse_json(self.file.read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+        except (OSError, ValueError):
             return {}
         return rows if isinstance(rows, dict) else {}
 

@@ -4,44 +4,23 @@ A line of it, schema 1, is one test of one result. What a result holds becomes l
 read back, with one sentence for each that is none of ours.
 """
 
-import datetime
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from types import NoneType
 from typing import Any
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import NUMBER, Shape, append_lines, misfits, parse_json, split_lines
+from pytest_rlperf.files import append_lines, split_lines
 from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.machine.fingerprint import machine_facts, machine_key
 from pytest_rlperf.model.block import ReferenceTime
 from pytest_rlperf.model.metric import THROUGHPUT, Outcome
-from pytest_rlperf.report.result_file import ANEW, ResultContent
-from pytest_rlperf.wire import typed
+from pytest_rlperf.reading import Damage, parse_json, short, typed
+from pytest_rlperf.report.result_file import ANEW, ResultContent, checked
 
 SCHEMA = 1
 """Of a line. 1: first version."""
-
-NOTHING_LEFT = -1.0
-"""A change, as a fraction: no time and no size becomes less than nothing."""
-MAYBE = (*NUMBER, NoneType)
-LINE: Shape = {
-    **dict.fromkeys(("nodeid", "commit", "created", "mode"), (str,)),
-    **dict.fromkeys(("machine", "python", "source_hash"), (str,)),
-    **dict.fromkeys(("base", "committed", "category"), (str, NoneType)),
-    **dict.fromkeys(("steal", "drift"), MAYBE),
-    "reference": (dict, NoneType),
-    "metrics": (list,),
-}
-METRIC: Shape = {
-    **dict.fromkeys(("name", "unit", "direction", "outcome"), (str,)),
-    "value": NUMBER,
-    **dict.fromkeys(("change", "low", "high", "threshold"), MAYBE),
-    "blocks": (int,),
-}
-REFERENCE: Shape = {"edition": (int,), "log_ratios": (dict,), "weights": (dict,)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +38,11 @@ def line_of(test: PastTest) -> str:
 
 def damage_of(test: PastTest) -> str | None:
     """Name what would keep its line from being read back; None: nothing."""
-    return next(_damages(parse_json(line_of(test))), None)
+    try:
+        _test(line_of(test))
+    except ValueError as error:
+        return str(error)
+    return None
 
 
 def read_history(name: str, lines: Iterable[str], torn: bytes = b"") -> Past:
@@ -84,46 +67,20 @@ def _test(line: str) -> PastTest:
     """Read one line; raises ValueError with what is wrong, and what to do."""
     try:
         content = parse_json(line)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise ValueError(f"is no JSON ({error}); mend it or take it out") from None
     schema = content.get("schema") if isinstance(content, dict) else None
     if type(schema) is int and schema > SCHEMA:
         raise ValueError(
-            f"has schema {schema}, and this version reads up to {SCHEMA}; update pytest-rlperf"
+            f"has schema {short(schema)}, and this version reads up to {SCHEMA}; "
+            "update pytest-rlperf"
         )
     if schema != SCHEMA:
         raise ValueError("is no line of a history; mend it or take it out")
-    if (damage := next(_damages(content), None)) is not None:
-        raise ValueError(f"is damaged at {damage}; mend it or take it out")
-    return typed(PastTest, content)
-
-
-def _damages(content: Mapping[str, Any]) -> Iterator[str]:
-    """Name where a line has not the shape of the schema; only the first counts."""
-    yield from misfits(content, LINE, "")
-    yield from (name for name in ("created", "committed") if not _is_date(content[name]))
-    for i, metric in enumerate(content["metrics"]):
-        yield from misfits(metric, METRIC, f"metrics[{i}]")
-        for name in ("change", "low", "high"):
-            if metric[name] is not None and metric[name] <= NOTHING_LEFT:
-                yield f"metrics[{i}].{name}"
-    reference = content["reference"]
-    if reference is not None:
-        yield from misfits(reference, REFERENCE, "reference")
-        for part in ("log_ratios", "weights"):
-            yield from misfits(
-                reference[part], dict.fromkeys(reference[part], NUMBER), f"reference.{part}"
-            )
-
-
-def _is_date(text: str | None) -> bool:
-    """Ask for an offset, so that dates can be put in order; None is no date, and no damage."""
-    if text is None:
-        return True
     try:
-        return datetime.datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
+        return typed(PastTest, content)
+    except Damage as damage:
+        raise ValueError(f"{damage}; mend it or take it out") from None
 
 
 # -- from a result to what the history keeps of it ----------------------------------------------
@@ -133,18 +90,18 @@ def entries_of(result: ResultContent, name: str, committed: str | None) -> list[
     """Return an entry for every test that was measured. `name` is the result's for people,
     `committed` the date of its commit, if it is known.
     """
-    _refuse_unfit(result, name)
     try:
-        entries = _entries(result, committed)
-    except (AttributeError, KeyError, TypeError) as error:  # somebody edited it
-        raise UsageError(
-            f"{name} holds what no run writes ({type(error).__name__}); {ANEW}."
-        ) from None
+        result = checked(result)
+    except Damage as damage:
+        raise UsageError(f"{name} {damage}; {ANEW}.") from None
+    _refuse_unfit(result, name)
+    entries = _entries(result, committed)
     if not entries:
         raise UsageError(f"{name} holds no test that was measured; there is nothing to append.")
     for test in entries:  # a line that nobody can read would stay in the history for good
-        if (damage := damage_of(test)) is not None:
-            raise UsageError(f"{name} is damaged at {damage} of {test.nodeid}; {ANEW}.")
+        if (trouble := damage_of(test)) is not None:
+            what = trouble.partition(";")[0]
+            raise UsageError(f"{name}: what it says of {test.nodeid} {what}; {ANEW}.")
     return entries
 
 
@@ -183,7 +140,7 @@ def _entry(test: ResultContent, common: Mapping[str, Any]) -> PastTest:
         source_hash=str(test.get("source_hash", "")),
         steal=test.get("witnesses", {}).get("steal"),
         drift=drift["head"]["change"] if drift and drift["head"]["matters"] else None,
-        reference=None if reference is None else ReferenceTime(**reference),
+        reference=None if reference is None else typed(ReferenceTime, reference),
         **common,
     )
 

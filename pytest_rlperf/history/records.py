@@ -1,42 +1,56 @@
 """What the history keeps of a test, and what it says of it: plain data, for whoever shows it."""
 
 from dataclasses import dataclass
+from datetime import datetime
 from enum import StrEnum
+from typing import Annotated
 
 from pytest_rlperf.model.block import ReferenceTime
-from pytest_rlperf.model.metric import Interval
+from pytest_rlperf.model.metric import Direction, Interval
+from pytest_rlperf.reading import Fits, Growth, Name, NotNegative, Whole
 
 # -- what is kept: all that trends need, without the blocks -------------------------------------
+
+
+def _is_moment(text: str) -> bool:
+    """Ask for an offset, so that dates can be put in order."""
+    try:
+        return datetime.fromisoformat(text).tzinfo is not None
+    except ValueError:
+        return False
+
+
+Moment = Annotated[Name, Fits(_is_moment)]
 
 
 @dataclass(frozen=True, slots=True)
 class PastMetric:
     """One metric as it was measured and judged; fractions, positive means worse."""
 
-    name: str
-    unit: str
-    direction: str
+    name: Name
+    unit: Name
+    direction: Annotated[str, Fits(tuple(Direction).__contains__)]
     value: float
-    outcome: str
-    change: float | None = None
-    low: float | None = None
-    high: float | None = None
-    threshold: float | None = None
-    blocks: int = 0
+    outcome: Name
+    change: Growth | None = None
+    low: Growth | None = None
+    high: Growth | None = None
+    threshold: NotNegative | None = None
+    blocks: Whole = 0
 
 
 @dataclass(frozen=True, slots=True)
 class PastTest:
     """One line of the history: a test of a result."""
 
-    nodeid: str
-    commit: str
-    created: str  # when it was measured
+    nodeid: Name
+    commit: Name
+    created: Moment  # when it was measured
     metrics: tuple[PastMetric, ...]
     mode: str = "against"
-    base: str | None = None  # the commit it was compared with; None: a stored baseline, or nothing
-    committed: str | None = None  # date of the commit; None: its repository was not at hand
-    category: str | None = None
+    base: Name | None = None  # the commit it was compared with; None: a stored baseline, or nothing
+    committed: Moment | None = None  # date of the commit; None: its repository was not at hand
+    category: Name | None = None
     machine: str = ""
     python: str = ""  # version and compiler: builds of one version differ too
     source_hash: str = ""

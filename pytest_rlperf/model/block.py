@@ -4,12 +4,19 @@ What measuring takes is counted here, too.
 
 from collections.abc import Mapping
 from dataclasses import astuple, dataclass, field, replace
-from typing import Self
+from typing import Annotated, Self
 
 from pytest_rlperf.model.metric import Interval
+from pytest_rlperf.reading import Fits
 
 LEAST_BLOCKS = 3
 """The least number of blocks that have a usable spread."""
+
+
+MOST_LOG_RATIO = 50.0
+"""A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
+LogRatio = Annotated[float, Fits(lambda ratio: abs(ratio) <= MOST_LOG_RATIO)]
+Weight = Annotated[float, Fits(lambda weight: 0 < weight <= 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +26,11 @@ class RankFacts:
     own_ns: tuple[float, ...]  # of all its slices
     communication: tuple[float, ...]  # share of a slice inside calls of the communicator
     peak_bytes: tuple[float, ...]  # resident memory
+
+    def __post_init__(self) -> None:
+        ranks = len(self.own_ns)
+        if not ranks or not len(self.communication) == len(self.peak_bytes) == ranks:
+            raise ValueError("every rank has a time, a share of communication and its memory")
 
     @property
     def imbalance(self) -> float:
@@ -143,8 +155,8 @@ class ReferenceTime:
     """A test's time over that of each reference kernel (log scale)."""
 
     edition: int  # of the kernels
-    log_ratios: Mapping[str, float]
-    weights: Mapping[str, float] = field(default_factory=dict)  # of its unit; empty: not chosen
+    log_ratios: Mapping[str, LogRatio]
+    weights: Mapping[str, Weight] = field(default_factory=dict)  # of its unit; empty: not chosen
 
 
 # -- what measuring takes, in seconds by what they went to ---------------------------------------

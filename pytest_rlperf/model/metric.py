@@ -215,6 +215,12 @@ class GrowthCurve:
     head_ns: tuple[float, ...] = ()  # time of a call at each of them
     base_ns: tuple[float, ...] = ()
 
+    def __post_init__(self) -> None:
+        sides = [times for times in (self.head_ns, self.base_ns) if times]
+        numbers = (*self.sizes, *self.head_ns, *self.base_ns)
+        if any(len(times) != len(self.sizes) for times in sides) or min(numbers, default=1) <= 0:
+            raise ValueError("a curve has a time for every size, all above 0")
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:

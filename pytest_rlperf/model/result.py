@@ -27,8 +27,9 @@ from pytest_rlperf.model.metric import (
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.spec import Scaling, Spec
+from pytest_rlperf.reading import Name, NotNegative, Whole
 
-Facts = Mapping[str, str | int | None]
+Facts = Mapping[Name, Name | int | None]
 """Facts of machine and libraries under which something was measured; older files have fewer."""
 
 
@@ -107,16 +108,16 @@ class ScalingTable:
 class Trial:
     """One verdict on a test whose change is known."""
 
-    nodeid: str
+    nodeid: Name
     source_hash: str
-    injected: float  # share by which head was made slower; 0: both sides are the same
-    threshold: float
+    injected: NotNegative  # share by which head was made slower; 0: both sides are the same
+    threshold: NotNegative
     outcome: Outcome
     interval: Interval
-    blocks: int
-    seconds: float  # its part of the time that its round took
-    created: str
-    commit: str | None
+    blocks: Whole
+    seconds: NotNegative  # its part of the time that its round took
+    created: Name
+    commit: Name | None
     dirty: bool
     facts: Facts  # of machine, libraries and plugin: what it was measured under
 

@@ -48,7 +48,8 @@ def boot(order_file: str) -> int:
     seed = order["job"]["layout_seed"]
     alive = [] if seed is None else scatter(Random(f"{seed}/{rank}"), BEFORE_IMPORTS)
     from pytest_rlperf.mpi.rank_session import play
-    from pytest_rlperf.wire import RankOrder, typed
+    from pytest_rlperf.reading import typed
+    from pytest_rlperf.wire import RankOrder
 
     status = play(typed(RankOrder, order), files)
     del alive  # kept until here: freed memory would be filled by the first imports

@@ -5,29 +5,19 @@ The verdicts of `--rlperf-prove` are kept in the cache folder, a file for each p
 
 import json
 import math
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import asdict
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, stdev
-from types import NoneType
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import (
-    NUMBER,
-    Shape,
-    append_lines,
-    check_schema,
-    check_shape,
-    misfits,
-    read_lines,
-    refuse,
-)
+from pytest_rlperf.files import append_lines, private_folder, read_lines
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Figures, Rate, Trial
+from pytest_rlperf.reading import Damage, check_schema, parse_json, refuse, typed
 from pytest_rlperf.trees.cache import digest
-from pytest_rlperf.wire import typed
 
 Key = TypeVar("Key", bound=Hashable)
 
@@ -160,15 +150,6 @@ def _root(falling: Callable[[float], float]) -> float:
 
 SCHEMA = 1
 """The version of a line. 1: first version."""
-SHAPE: Shape = {
-    **dict.fromkeys(("nodeid", "source_hash", "outcome", "created"), (str,)),
-    **dict.fromkeys(("injected", "threshold", "blocks", "seconds"), NUMBER),
-    "interval": (dict,),
-    "commit": (str, NoneType),
-    "dirty": (bool,),
-    "facts": (dict,),
-}
-INTERVAL: Shape = dict.fromkeys(("change", "low", "high"), NUMBER)
 ANEW = "delete it to begin anew"
 
 
@@ -179,7 +160,7 @@ def proof_file(cache: Path, root: Path) -> Path:
 
 def append(path: Path, trials: Iterable[Trial]) -> None:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         rows = ({"schema": SCHEMA, **asdict(trial)} for trial in trials)
         append_lines(path, (json.dumps(row, allow_nan=False) for row in rows))
     except OSError as error:
@@ -190,23 +171,21 @@ def append(path: Path, trials: Iterable[Trial]) -> None:
 
 
 def read(path: Path) -> list[Trial]:
-    return [_trial(path, number, line) for number, line in enumerate(read_lines(path), start=1)]
+    try:
+        lines = read_lines(path)
+    except OSError as error:
+        refuse(path, f"cannot be read ({error.strerror})", ANEW)
+    return [_trial(path, number, line) for number, line in enumerate(lines, start=1)]
 
 
 def _trial(path: Path, number: int, line: str) -> Trial:
     try:
-        data = json.loads(line)
+        data = parse_json(line)
+        if not isinstance(data, dict):
+            raise Damage
+        check_schema(path, data, SCHEMA, ANEW)
+        return typed(Trial, data)
+    except Damage as damage:
+        refuse(path, f"is damaged at line {number}.{damage.where}", ANEW)
     except ValueError as error:
         refuse(path, f"is damaged in line {number} ({error})", ANEW)
-    check_shape(path, _damages(data, f"line {number}"), ANEW)
-    check_schema(path, data, SCHEMA, ANEW)
-    return typed(Trial, data)
-
-
-def _damages(data: Any, where: str) -> Iterator[str]:
-    yield from misfits(data, {"schema": (int,)}, where)
-    if data["schema"] == SCHEMA:
-        yield from misfits(data, SHAPE, where)
-        yield from misfits(data["interval"], INTERVAL, f"{where}.interval")
-        if data["outcome"] not in set(Outcome):
-            yield f"{where}.outcome"

@@ -25,13 +25,13 @@ from pytest_rlperf.report.text import (
     StyledLine,
     by_remark,
     code,
-    encodable,
     fact_rows,
     fenced,
     filled,
     html_code,
     name_some,
     plain,
+    printable,
     render_head,
     render_summary,
     render_tests,
@@ -197,12 +197,12 @@ def _facts(fingerprint: Fingerprint) -> str:
 
 def _joined(pieces: Sequence[str], most_bytes: int | None) -> str:
     """Return the pieces as one text; those that do not fit are left out, and counted."""
-    whole = encodable("\n".join(pieces) + "\n")
+    whole = printable("\n".join(pieces) + "\n")
     if most_bytes is None or _size(whole) <= most_bytes:
         return whole
     room = most_bytes - _size(_shortened(len(pieces), len(pieces)))
     kept = []
-    for piece in map(encodable, pieces):
+    for piece in map(printable, pieces):
         if _size(piece) < room:  # a newline follows
             kept.append(piece)
             room -= _size(piece) + 1

@@ -1,12 +1,16 @@
 """Words, tables and foreign text, as all reports write them."""
 
 import html
+import io
 import re
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from enum import StrEnum
 from itertools import chain
+from typing import TextIO
 
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import (
@@ -158,7 +162,7 @@ CODE_SPAN = re.compile(r"[^`|\s](?:[^`|\r\n]*[^`|\s])?")
 ODD = re.compile(r"[^A-Za-z0-9 -]")
 """Dots, slashes and colons too: GitHub makes links of addresses."""
 SPECIAL = re.compile(r"[\\`*_\[\]<>|~&$]")
-LINKED = re.compile(r"[@#]|:(?=//)|www(?=\.)", re.IGNORECASE)
+LINKED = re.compile(r"[@#]|GH-(?=\d)|:(?=//)|www(?=\.)", re.IGNORECASE)
 """What GitHub makes a mention or a link of, with whatever follows; a space of no width keeps it."""
 
 
@@ -197,13 +201,61 @@ def encodable(text: str) -> str:
     return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
-CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ufffe\uffff]")
-"""What HTML and XML cannot hold, however it is written."""
+CONTROL = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufffe\uffff]"
+)
+"""What a terminal obeys, what turns the direction of text, and what HTML and XML cannot hold."""
 
 
 def printable(text: str) -> str:
-    """Return the text with all that no document can hold written as Python would."""
-    return CONTROL.sub(lambda match: f"\\x{ord(match[0]):02x}", encodable(text))
+    """Return the text with all that acts on its reader, or that no document can hold, written as
+    Python would.
+    """
+    return CONTROL.sub(lambda match: repr(match[0])[1:-1], encodable(text.replace("\r\n", "\n")))
+
+
+def one_line(text: str) -> str:
+    """Return a text that a crafted file may have several lines in as the one it should be."""
+    return " ".join(text.split())
+
+
+ORDER = re.compile(r"^(\s*)(::|##\[)", re.MULTILINE)
+"""A line that GitHub would obey in the log of a job."""
+
+
+class Harmless(io.TextIOBase):
+    """A stream that hands on what is printed, without what would act on its reader: commands show
+    what files hold, and a file may come from anybody.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._begun = False  # in the middle of a line
+
+    def write(self, text: str) -> int:
+        begun = self._begun
+        shown = ORDER.sub(
+            lambda m: m[0] if begun and not m.start() else f"{m[1]}{m[2][0]} {m[2][1]}",
+            printable(text),
+        )
+        self._begun = (self._begun or bool(text)) and not text.endswith("\n")
+        self._stream.write(shown)
+        return len(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def fileno(self) -> int:
+        return self._stream.fileno()
+
+    def isatty(self) -> bool:
+        return self._stream.isatty()
+
+
+@contextmanager
+def harmless_output() -> Iterator[None]:
+    with redirect_stdout(Harmless(sys.stdout)), redirect_stderr(Harmless(sys.stderr)):
+        yield
 
 
 def html_text(text: str) -> str:

@@ -4,16 +4,26 @@ A job is read from the JSON of one training, or is an MPI test in a result of `-
 counts its synchronisations and bytes (`work=`).
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean
-from types import NoneType
-from typing import Any, Self
+from typing import Annotated, Any, Self, TypedDict
 
-from pytest_rlperf.files import NUMBER, Shape, check_shape, misfits, read_json, refuse
 from pytest_rlperf.model.spec import Scaling
+from pytest_rlperf.reading import (
+    Counting,
+    Fits,
+    Name,
+    NotNegative,
+    Positive,
+    Whole,
+    read_json,
+    refuse,
+    refusing,
+    typed,
+)
 from pytest_rlperf.report.result_file import read_result
 
 
@@ -215,19 +225,23 @@ class Projection:
 
 # -- the JSON of trainings ----------------------------------------------------------------------
 
-WORKLOAD = ("env", "agent", "compression")
-"""Jobs that agree in these compute and pack alike."""
-SHAPE: Shape = {
-    **dict.fromkeys(("ranks", "steps", "bytes_sent", "syncs"), (int,)),
-    **dict.fromkeys(("seconds", "sync_seconds"), NUMBER),
-    "sync_period": NUMBER,
-    "steps_per_sync": (int, NoneType),  # None: the period was adapted
-    **dict.fromkeys(WORKLOAD, (str, NoneType)),
-}
-LEAST = {
-    "ranks": 1, "steps": 1, "bytes_sent": 0, "syncs": 0, "seconds": 1e-9, "sync_seconds": 0,
-    "sync_period": 1,
-}  # fmt: skip
+"""Jobs that agree in `env`, `agent` and `compression` compute and pack alike."""
+
+
+class JobRow(TypedDict):
+    ranks: Counting
+    steps: Counting
+    seconds: Positive
+    sync_seconds: NotNegative
+    bytes_sent: Whole
+    syncs: Whole
+    sync_period: Annotated[float, Fits(lambda steps: steps >= 1)]
+    steps_per_sync: int | None  # None: the period was adapted
+    env: Name | None
+    agent: Name | None
+    compression: Name | None
+
+
 ANEW = (
     "name the JSON of MPI jobs, which tells ranks, steps, seconds, sync_seconds, syncs, "
     "sync_period and bytes_sent"
@@ -244,18 +258,14 @@ def read_jobs(path: Path) -> list[MeasuredJob]:
         return _jobs_of_result(path)
     if not isinstance(content, dict) or "ranks" not in content:
         refuse(path, "tells of no MPI job", ANEW)
-    check_shape(path, _damages(content), ANEW)
-    chosen = content.get("steps_per_sync") is not None
-    return [_checked(path, _job(str(path), content), content["sync_period"] if chosen else None)]
+    with refusing(path, ANEW):
+        row = typed(JobRow, content)
+    chosen = row["steps_per_sync"] is not None
+    return [_checked(path, _job(str(path), row), row["sync_period"] if chosen else None)]
 
 
-def _damages(content: Mapping[str, Any]) -> Iterator[str]:
-    yield from misfits(content, SHAPE, "")
-    yield from (name for name, least in LEAST.items() if content[name] < least)
-
-
-def _job(name: str, content: Mapping[str, Any]) -> MeasuredJob:
-    words = [content.get(key) for key in WORKLOAD]
+def _job(name: str, content: JobRow) -> MeasuredJob:
+    words = (content["env"], content["agent"], content["compression"])
     return MeasuredJob(
         name=name,
         workload=" ".join(word for word in words if word) or "the jobs",
@@ -290,9 +300,8 @@ def _period_contradiction(job: MeasuredJob, period: float) -> str | None:
 
 # -- results of --rlperf-json -------------------------------------------------------------------
 
-RANKS: Shape = {"nprocs": (int,), "communication": (list,)}
-WORK: Shape = dict.fromkeys(("syncs", "bytes_sent"), NUMBER)
-"""Of a test; its work is summed over the ranks."""
+WORK = {"syncs", "bytes_sent"}
+"""Of a test, summed over the ranks."""
 
 
 def _jobs_of_result(path: Path) -> list[MeasuredJob]:
@@ -306,8 +315,9 @@ def _jobs_of_result(path: Path) -> list[MeasuredJob]:
 
 def _is_counted(test: Mapping[str, Any]) -> bool:
     """Return whether the test is such a job; others in the same result have nothing to say."""
-    missing = [*misfits(test.get("ranks"), RANKS, ""), *misfits(test.get("work"), WORK, "")]
-    return not missing and bool(test["ranks"]["communication"]) and bool(test.get("steps"))
+    ranks, work = test.get("ranks"), test["work"]
+    counted = work.keys() >= WORK and min(work[name] for name in WORK) >= 0
+    return counted and bool(ranks and ranks["communication"]) and bool(test["steps"])
 
 
 def _time_ns(test: Mapping[str, Any]) -> float | None:

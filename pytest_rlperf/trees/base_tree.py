@@ -17,6 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Self
 
 from pytest_rlperf.errors import RevisionError
+from pytest_rlperf.files import private_folder
 from pytest_rlperf.trees import cache as slots
 from pytest_rlperf.trees.git import (
     SHORT,
@@ -210,7 +211,7 @@ def run_build(
 def build_working_tree(command: str, root: Path, cache: Path) -> None:
     """Build head in place: what is compiled in it may be older than its source, or missing."""
     top = git_or_none(root, "rev-parse", "--show-toplevel")
-    cache.mkdir(parents=True, exist_ok=True)
+    private_folder(cache)
     tree = root if top is None else Path(top.removesuffix("\n"))
     run_build(command, tree, root, cache / "head-build.log")
 

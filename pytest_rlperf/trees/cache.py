@@ -6,6 +6,7 @@ import filecmp
 import hashlib
 import os
 import re
+import secrets
 import shutil
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -15,13 +16,21 @@ from pathlib import Path
 from types import ModuleType
 
 from pytest_rlperf.errors import RevisionError
-from pytest_rlperf.files import LOCKS, try_lock
+from pytest_rlperf.files import (
+    LOCKS,
+    NOT_BY_LINK,
+    private_folder,
+    read_plain,
+    try_lock,
+    write_atomically,
+)
 from pytest_rlperf.model.quantity import parse_bytes
 
 KEPT_TREES = 5
 """For each repository: enough for the branches somebody works on in a week."""
 
 OWNER = "repository"
+MOST_PATH = 1 << 16
 LOCK = ".lock"
 
 
@@ -70,8 +79,8 @@ def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
     """
     folder = cache / digest(str(repository))
     try:
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / OWNER).write_text(str(repository), encoding="utf-8", errors="surrogateescape")
+        private_folder(folder)
+        write_atomically(folder / OWNER, os.fsencode(repository))
         paths = (_padded(folder / f"{key}.{number}", length) for number in count())
         locks = ((path, _try_lock(path.with_name(path.name + LOCK))) for path in paths)
         return next(Slot(path, lock) for path, lock in locks if lock is not None)
@@ -87,12 +96,19 @@ def prune_trees(cache: Path, keep: int = KEPT_TREES) -> None:
     for owner in cache.glob(f"*/{OWNER}"):
         folder = owner.parent
         locks = sorted(folder.glob(f"*{LOCK}"), key=_last_use, reverse=True)
-        repository = owner.read_text(encoding="utf-8", errors="surrogateescape")
-        vanished = not os.path.exists(repository)
+        repository = read_plain(owner, MOST_PATH)
+        vanished = repository is None or not _is_there(repository)
         for lock in locks[0 if vanished else keep :]:
             _drop(lock)
         if vanished and not list(folder.glob(f"*{LOCK}")):
             shutil.rmtree(folder, ignore_errors=True)
+
+
+def _is_there(repository: bytes) -> bool:
+    try:
+        return os.path.exists(os.fsdecode(repository))
+    except ValueError:
+        return False
 
 
 def _last_use(file: Path) -> float:
@@ -125,7 +141,7 @@ def _padded(path: Path, length: int) -> Path:
 def _try_lock(path: Path, *, touch: bool = True) -> int | None:
     """Return a descriptor that holds the lock, or None where another process does."""
     while True:
-        handle = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+        handle = os.open(path, os.O_RDWR | os.O_CREAT | NOT_BY_LINK, 0o600)
         try:
             if LOCKS and not try_lock(handle):
                 os.close(handle)
@@ -185,7 +201,7 @@ def prune(cache: Path, most_bytes: float) -> None:
     looked = cache / PRUNED
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < LOOK_S:
         return
-    looked.touch()
+    write_atomically(looked, b"")
     _drop_bytecode_of_gone(cache / BYTECODE_FOLDER)
     _shrink(cache, most_bytes)
 
@@ -342,6 +358,7 @@ def _is_same(one: Path, other: Path) -> bool:
 def _copy(compiled: Path, target: Path) -> None:
     """Copy the file whole or not at all: another run may be reading."""
     target.parent.mkdir(parents=True, exist_ok=True)
-    draft = target.with_name(f"{target.name}.{os.getpid()}")
-    shutil.copyfile(compiled, draft)
+    draft = target.with_name(f"{target.name}.{secrets.token_hex(4)}")
+    with compiled.open("rb") as file, draft.open("xb") as copy:
+        shutil.copyfileobj(file, copy)
     os.replace(draft, target)

@@ -50,7 +50,8 @@ def boot(job_file: str) -> int:
     seed = job["layout_seed"]
     alive = [] if seed is None else scatter(Random(seed), BEFORE_IMPORTS)
     gc.disable()  # nothing of what is imported is garbage, and looking for it takes 7 of 130 ms
-    from pytest_rlperf.wire import Job, typed
+    from pytest_rlperf.reading import typed
+    from pytest_rlperf.wire import Job
     from pytest_rlperf.worker.session import work
 
     gc.enable()

@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_rlperf.model.code import CodeChanges, Ran
 from pytest_rlperf.profile.functions import OWN_LOOP, is_own
+from pytest_rlperf.reading import typed
 from pytest_rlperf.trees.ownership import INSTALLED, relative
-from pytest_rlperf.wire import typed
 from pytest_rlperf.worker import calls as calls_module
 from pytest_rlperf.worker import watch_processes
 from pytest_rlperf.worker.calls import Calls, Rounds

@@ -27,7 +27,8 @@ from typing import Any, Protocol
 import pytest_rlperf
 from pytest_rlperf.leaving import hold_folder, let_go
 from pytest_rlperf.model.code import CodeChanges, Ran
-from pytest_rlperf.wire import plain, typed
+from pytest_rlperf.reading import typed
+from pytest_rlperf.wire import plain
 
 TOKEN = "_rlperf_token"
 """An attribute of a process whose start was noticed: what its report is called."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -22,7 +23,7 @@ from typing import (
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.archive import Format, Header
+from rl_impls.archive import Format, Header, counted
 from rl_impls.envs.control.compiled import CompiledBatch, Snapshot
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
@@ -80,8 +81,15 @@ class AgentSettings:
 
     @classmethod
     def from_data(cls, data: Mapping[str, Any]) -> Self:
-        values = dict(data)
-        values["hidden"] = tuple(values["hidden"])
+        """Return settings that JSON held; raises ValueError or TypeError where they are none."""
+        values = {**data, "hidden": tuple(data["hidden"])}
+        for each in fields(cls):
+            value, kind = values.get(each.name, each.default), type(each.default)
+            number = kind is float and type(value) is int
+            if type(value) is not kind and not number:
+                raise ValueError(f"{each.name} is no {kind.__name__}")
+        for width in values["hidden"]:
+            _whole(width, "hidden")
         return cls(**values)
 
 
@@ -272,15 +280,14 @@ class DeepAgent(ABC):
         env: ControlBatch | None,
         stopping: BestCheckpoint | None,
     ) -> Self:
-        shape: Any = {
-            name: tuple(value) if isinstance(value, list) else value
-            for name, value in header["shape"].items()
-        }
+        shape = _shape_from(header["shape"])
         settings = cls.settings_type.from_data(header["settings"])
+        (n_steps,) = counted(header, "n_steps")
+        _require_room(shape, settings, arrays)
         make: Any = cls  # each agent's constructor takes settings of its own type
-        agent: Self = make(Shape(**shape), settings, seed=0)
+        agent: Self = make(shape, settings, seed=0)
         agent.set_state(under("agent", arrays))
-        agent.n_steps = int(header["n_steps"])
+        agent.n_steps = n_steps
         if stopping is not None:
             stopping.set_state(under("stopping", arrays))
         snapshot = under("env", arrays)
@@ -290,6 +297,29 @@ class DeepAgent(ABC):
             agent.cut()
         agent.env = env
         return agent
+
+
+def _shape_from(data: Mapping[str, Any]) -> Shape:
+    for name in ("n_envs", "obs_size", "n_actions", "act_size"):
+        _whole(data[name], name)
+    bounds = {name: tuple(map(float, data[name])) for name in ("act_low", "act_high")}
+    frame = tuple(_whole(length, "frame") for length in data.get("frame", ()))
+    return Shape(**{**data, **bounds, "frame": frame})
+
+
+def _whole(value: object, name: str) -> int:
+    if type(value) is not int or not 0 <= value < 2**31:
+        raise ValueError(f"{name} is {str(value)[:40]}")
+    return value
+
+
+def _require_room(shape: Shape, settings: AgentSettings, arrays: State) -> None:
+    """Refuse sizes of which the file cannot hold the parameters, before room is made for them."""
+    held = sum(array.size for array in arrays.values())
+    widths = (*(() if shape.frame else (shape.obs_size,)), *settings.hidden)
+    needed = sum(inner * outer for inner, outer in itertools.pairwise(widths))
+    if max(needed, shape.n_envs, shape.n_actions, shape.act_size) > held:
+        raise ValueError("it is too small for the networks that it tells of")
 
 
 class CountsSteps(Protocol):

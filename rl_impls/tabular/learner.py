@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from rl_impls.archive import Format
+from rl_impls.archive import Format, counted
 from rl_impls.envs.model import Actions, Flags, Model, States
 from rl_impls.envs.tabular import Legal, TabularEnv
 from rl_impls.errors import SettingError, TableFileError
@@ -83,6 +83,8 @@ _FORMAT: Final = Format(
 
 
 def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
+    if states.dtype.kind not in "iu" or rows.dtype.kind != "f":
+        raise ValueError(f"states are {states.dtype}, and rows {rows.dtype}")
     if states.ndim != 1 or rows.shape != (len(states), n_actions):
         raise ValueError(f"rows of shape {rows.shape} for {len(states)} states")
     if len(states) and not 0 <= states.min() <= states.max() < n_states:
@@ -103,6 +105,8 @@ class QLearner:
     """
 
     name: ClassVar[str]
+    most_entries: ClassVar[int] = 2**48
+    """Of a table that is loaded: a file says how many there are, and holds few of them."""
 
     def __init__(
         self,
@@ -247,12 +251,16 @@ class QLearner:
         """Go on where a learner, of this kind or another, was saved."""
         header, arrays = _FORMAT.read(Path(path))
         with _FORMAT.restoring(Path(path)):
-            n_states, n_actions = header["n_states"], header["n_actions"]
+            n_states, n_actions, *progress = counted(
+                header, "n_states", "n_actions", "n_steps", "n_episodes"
+            )
             settings = Settings.from_data(header["settings"])
-            learner = cls(n_states, n_actions, settings=settings)
             _check_rows(n_states, n_actions, arrays["states"], arrays["rows"])
+            if n_states * n_actions > cls.most_entries:
+                raise ValueError(f"a table of {n_states:,} states is beyond this learner")
+            learner = cls(n_states, n_actions, settings=settings)
             learner.set_rows(arrays["states"], arrays["rows"])
-            learner.set_progress(header["n_steps"], header["n_episodes"])
+            learner.set_progress(*progress)
             if header["learner"] == cls.name:
                 learner.set_chance_state(header["chance"])
         return learner

@@ -31,6 +31,7 @@ class ListQLearning(QLearner):
     """Q-learning on one list of Python floats a state."""
 
     name: ClassVar[str] = "list"
+    most_entries: ClassVar[int] = 2**27
 
     def __init__(self, n_states: int, n_actions: int, **arguments: Any) -> None:
         super().__init__(n_states, n_actions, **arguments)

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from pytest_rlperf.model.metric import COMPARED, UNSURE, Interval, Outcome
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.spec import KEYWORDS, Spec
-from pytest_rlperf.wire import BASE, Job, plain, typed
+from pytest_rlperf.reading import typed
+from pytest_rlperf.wire import BASE, Job, plain
 from tests.factories import examples, side
 
 positive = st.integers(1, 10**7)

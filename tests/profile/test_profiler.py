@@ -29,8 +29,9 @@ from pytest_rlperf.profile.profiler import (
     line_plan,
     side_profile,
 )
+from pytest_rlperf.reading import typed
 from pytest_rlperf.stats.decide import Decision
-from pytest_rlperf.wire import Measurement, plain, typed
+from pytest_rlperf.wire import Measurement, plain
 from pytest_rlperf.workers.blocks import Played
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import side

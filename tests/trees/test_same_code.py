@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.model.code import Ran
+from pytest_rlperf.reading import typed
 from pytest_rlperf.trees.code_changes import SameCode, TwoTrees, code_changes
-from pytest_rlperf.wire import plain, typed
+from pytest_rlperf.wire import plain
 
 from .constructed import FOOLING, HARMLESS, IN_PROCESSES, LINGERING, Case
 

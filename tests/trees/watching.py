@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.model.code import CodeChanges
-from pytest_rlperf.wire import plain, typed
+from pytest_rlperf.reading import typed
+from pytest_rlperf.wire import plain
 from pytest_rlperf.worker.watch import CodeWatch
 
 TREE, CHANGES, SEEN = (os.environ[name] for name in ("WATCHED_TREE", "CHANGES", "SEEN"))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from pytest_rlperf.files import read_figure
 from pytest_rlperf.history.records import History, Trend
 from pytest_rlperf.history.report import (
     FLAKIEST,
@@ -104,6 +105,8 @@ def decisive(test: TestResult) -> Metric | None:
 
 ROOM_BYTES = 1_000_000
 """The room for all graphs of a page together; of the rest there are links."""
+MOST_BYTES = 16 * ROOM_BYTES
+"""What is larger is none of our graphs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +121,9 @@ def load_flames(run: RunResult, folder: Path) -> Mapping[str, Flame]:
     room = ROOM_BYTES
     for test in sorted(run.tests, key=worst_first):
         graph = test.explanation.graph if test.explanation else None
-        if graph is None or not graph.is_file():
+        content = None if graph is None else read_figure(graph, MOST_BYTES)
+        if graph is None or content is None:
             continue
-        content = graph.read_bytes()
         fits = len(content) <= room
         room -= len(content) if fits else 0
         # Slashes on Windows too: this is an address.

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pytest_rlperf.report.result_file.read import (
     ANEW,
     ResultContent,
+    checked,
     read_result,
     read_run,
     run_from,
@@ -17,6 +18,7 @@ __all__ = [
     "RUN",
     "TEST",
     "ResultContent",
+    "checked",
     "read_result",
     "read_run",
     "run_as_dict",

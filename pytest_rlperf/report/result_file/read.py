@@ -5,14 +5,11 @@ work of the last block alone, nothing of the reference kernels but the test's ti
 the marker only what is shown. A proof of the gate is not read back.
 """
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import NoneType
-from typing import Any, TypeVar
+from typing import Annotated, Any, NotRequired, TypedDict, TypeVar, cast
 
-from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import NUMBER, Shape, check_schema, check_shape, misfits, read_json, refuse
+from pytest_rlperf.files import inside
 from pytest_rlperf.model.block import (
     Block,
     DeviceFacts,
@@ -31,6 +28,7 @@ from pytest_rlperf.model.metric import (
     EFFICIENCY,
     KINDS,
     NOT_JUDGED,
+    Direction,
     GrowthCurve,
     Interval,
     Metric,
@@ -62,7 +60,23 @@ from pytest_rlperf.model.result import (
     Vanished,
 )
 from pytest_rlperf.model.spec import Scaling, Spec
-from pytest_rlperf.wire import typed
+from pytest_rlperf.reading import (
+    LEAST,
+    Counting,
+    Damage,
+    Fits,
+    Growth,
+    Like,
+    Name,
+    NotNegative,
+    Positive,
+    Whole,
+    check_schema,
+    read_json,
+    refuse,
+    refusing,
+    typed,
+)
 
 Kind = TypeVar("Kind")
 Row = dict[str, Any]
@@ -71,16 +85,6 @@ ResultContent = Mapping[str, Any]
 
 SCHEMA = 1
 """Of the result. 1: first version."""
-
-TOP: Shape = {"mode": (str,), "created": (str,), "fingerprint": (dict,), "tests": (list,)}
-TEST_SHAPE: Shape = {"nodeid": (str,), "category": (str, NoneType), "metrics": (list,)}
-METRIC_SHAPE: Shape = {
-    **dict.fromkeys(("name", "direction", "outcome"), (str,)),
-    "unit": (str, NoneType),
-    **dict.fromkeys(("value", "base_value", "change", "low", "high"), (*NUMBER, NoneType)),
-    **dict.fromkeys(("head_blocks", "base_blocks"), (list,)),
-}
-"""What readers may rely on: fields of these types, absent only where they may be null."""
 
 RATIOED = frozenset(kind.name for kind in KINDS.values() if kind.family is MetricFamily.TIME)
 """Metrics that take part in ratios, so that they must be above zero; sizes need not."""
@@ -94,8 +98,8 @@ def read_result(path: Path) -> Row:
     if not isinstance(content, dict) or "schema" not in content:
         refuse(path, "is no result of this plugin", "name a file that --rlperf-json wrote")
     check_schema(path, content, SCHEMA, ANEW)
-    check_shape(path, damages(content), ANEW)
-    return content
+    with refusing(path, ANEW):
+        return checked(content)
 
 
 def read_run(path: Path) -> tuple[RunResult, Row]:
@@ -108,32 +112,251 @@ def read_run(path: Path) -> tuple[RunResult, Row]:
             "give that run --rlperf-report=DIR",
         )
     try:
-        return run_from(content), content
-    except UsageError:
-        raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-        what = f"{type(error).__name__}: {error}"
-        refuse(path, f"lacks what a report needs, or was damaged ({what})", ANEW)
+        return run_from(content, path.parent), content
+    except ValueError as error:
+        refuse(path, f"contradicts itself ({error})", ANEW)
 
 
-def damages(result: dict[str, Any]) -> Iterator[str]:
-    """Yield where the content has not the shape of the schema; only the first counts."""
-    yield from misfits(result, TOP, "")
-    for i, test in enumerate(result["tests"]):
-        yield from misfits(test, TEST_SHAPE, f"tests[{i}]")
+def checked(content: object) -> Row:
+    """Return the content of a result with null for what may be null and is not there."""
+    row = typed(RunRow, content)
+    for i, test in enumerate(row["tests"]):
         for k, metric in enumerate(test["metrics"]):
-            where = f"tests[{i}].metrics[{k}]"
-            yield from misfits(metric, METRIC_SHAPE, where)
-            least = 0.0 if metric["name"] in RATIOED else -math.inf
-            for name in ("head_blocks", "base_blocks"):
-                if not all(type(value) in NUMBER and value > least for value in metric[name]):
-                    yield f"{where}.{name}"
+            ratioed = metric["name"] in RATIOED
+            for name in ("value", "base_value", "head_blocks", "base_blocks"):
+                value = metric[name]
+                numbers = value if isinstance(value, list) else [value]
+                if ratioed and not all(n is None or n >= LEAST for n in numbers):
+                    raise Damage(f"tests[{i}].metrics[{k}].{name}")
+    return cast(Row, row)
+
+
+# -- what the file holds: every dictionary of the format, as far as anybody reads it --------------
+
+Values = list[float]
+MOST_SLICES = 1_000_000
+
+
+class MetricRow(TypedDict):
+    name: Name
+    unit: Name | None
+    direction: Direction
+    value: float | None
+    base_value: float | None
+    outcome: Outcome
+    change: Growth | None
+    low: float | None
+    high: float | None
+    change_abs: float | None
+    low_abs: float | None
+    high_abs: float | None
+    threshold: float | None
+    threshold_abs: float | None
+    detectable: float | None
+    severity: Severity | None
+    head_blocks: Values
+    base_blocks: Values
+    label: str | None
+    reason: str
+    block_changes: NotRequired[list[Growth]]
+    curve: NotRequired[Annotated[Row, Like(GrowthCurve)] | None]
+
+
+class SideRow(TypedDict):
+    slices: Annotated[int, Fits(lambda number: 1 <= number <= MOST_SLICES)]
+    calls: Counting
+    own_ns: Counting
+    wall_ns: Counting
+    cpu_ns: Whole
+    preempted: Whole
+    ranks: NotRequired[Annotated[Row, Like(RankFacts)] | None]
+    device: NotRequired[Annotated[Row, Like(DeviceFacts)] | None]
+
+
+class BlockRow(TypedDict):
+    index: int
+    core: int | None
+    steal: float
+    head: SideRow
+    base: SideRow | None
+
+
+class DriftSideRow(TypedDict):
+    change: float
+    low: float
+    high: float
+    matters: bool
+
+
+class DriftRow(TypedDict):
+    slices: Whole
+    head: DriftSideRow
+    base: DriftSideRow | None
+
+
+class PhaseRow(TypedDict):
+    name: str
+    share: float
+    ns: float
+    base_share: float | None
+    base_ns: float | None
+    moved: bool
+    change: float | None
+    low: float | None
+    high: float | None
+
+
+class MemoryRow(TypedDict):
+    repeats: Whole
+    trouble: str | None
+    trouble_outcome: Outcome | None
+    head: Annotated[Row, Like(Evidence)]
+    base: Annotated[Row, Like(Evidence)] | None
+
+
+class CauseRow(TypedDict):
+    file: str
+    function: str
+    share: float
+    change_ns: float
+    calls: Annotated[Row, Like(Count)]
+    time_ratio: float | None
+    callees: dict[str, Annotated[Row, Like(Count)]]
+    source_changed: bool | None
+    compiled: bool
+    inlined: list[str]
+    at: NotRequired[Annotated[Row, Like(Spot)] | None]
+
+
+class EditRow(TypedDict):
+    file: str
+    function: str
+    at: Annotated[Row, Like(Spot)] | None
+    diff: list[str]
+
+
+class LineRow(TypedDict):
+    line: int | None
+    text: str
+    hits: float
+    base_ns: float | None
+    head_ns: float | None
+
+
+class LinesRow(TypedDict):
+    function: str
+    lines: list[LineRow]
+
+
+class ProfileRow(TypedDict):
+    functions: list[CauseRow]
+    edits: NotRequired[list[EditRow]]
+    sole: NotRequired[bool]
+    pairs: Whole
+    change: float | None
+    computing: float
+    note: str | None
+    flame_graph: str | None
+    lines: LinesRow | None
+    operators: NotRequired[list[Annotated[Row, Like(Operator)]]]
+
+
+class RanksRow(TypedDict):
+    nprocs: Counting
+    communication: list[NotNegative]
+
+
+class TestRow(TypedDict):
+    nodeid: Name
+    category: Name | None
+    metadata: Row
+    failure: Annotated[Row, Like(Failure)] | None
+    skipped: str | None
+    steps: Counting | None
+    source_hash: str
+    work: dict[str, float]
+    witnesses: NotRequired[dict[str, float]]
+    repeat_command: str
+    first_call_ns: float | None
+    plan: Annotated[Row, Like(Plan)] | None
+    blocks: list[BlockRow]
+    ranks: NotRequired[RanksRow | None]
+    drift: DriftRow | None
+    reference: Annotated[Row, Like(ReferenceTime)] | None
+    phases: list[PhaseRow]
+    imported: dict[str, dict[str, str]]
+    differences: NotRequired[list[str]]
+    memory: MemoryRow | None
+    cost: Annotated[Row, Like(Spending)] | None
+    metrics: list[MetricRow]
+    profile: NotRequired[ProfileRow]
+
+
+class KpiRow(TypedDict):
+    name: str
+    metric: KpiMetric
+    target: float
+    alert: float
+    unit: str
+    value: float | None
+    low: float | None
+    high: float | None
+    blocks: Whole
+    status: Status
+    reason: str
+    nodeid: Name | None
+
+
+class ScalingRowRow(TypedDict):
+    nodeid: Name
+    nprocs: Counting
+    oversubscribed: bool
+    gated: bool
+    time_ns: Positive
+    speedup: float
+    efficiency: float | None
+    throughput: float
+    unit: Name
+    outcome: Outcome | None
+    change: Growth | None
+    low: float | None
+    high: float | None
+    threshold: float | None
+    severity: Severity | None
+    reason: str | None
+
+
+class ScalingTableRow(TypedDict):
+    test: Name
+    scaling: Scaling
+    rows: list[ScalingRowRow]
+
+
+class RunRow(TypedDict):
+    mode: Name
+    against: str | None
+    commit: Name | None
+    base_commit: Name | None
+    dirty: bool
+    created: Name
+    fingerprint: Row
+    tests: list[TestRow]
+    seconds: NotNegative
+    budget_seconds: NotNegative | None
+    needed_seconds: NotNegative | None
+    interrupted: bool
+    vanished: list[Annotated[Row, Like(Vanished)]]
+    kpis: list[KpiRow]
+    scaling: list[ScalingTableRow]
+    code_changes: Annotated[Row, Like(CodeChanges)] | None
+    cost: Annotated[Row, Like(Spending)] | None
 
 
 # -- runs ---------------------------------------------------------------------------------------
 
 
-def run_from(content: Row) -> RunResult:
+def run_from(content: Row, folder: Path | None = None) -> RunResult:
+    """Return the run; figures that it names are looked for below `folder`, and nowhere else."""
     return RunResult(
         mode=content["mode"],
         against=content["against"],
@@ -141,12 +364,12 @@ def run_from(content: Row) -> RunResult:
         dirty=content["dirty"],
         created=content["created"],
         fingerprint=content["fingerprint"],
-        tests=tuple(map(_test, content["tests"])),
+        tests=tuple(_test(row, folder) for row in content["tests"]),
         seconds=content["seconds"],
         budget_s=content.get("budget_seconds"),
         needed_s=content.get("needed_seconds"),
         interrupted=content["interrupted"],
-        vanished=tuple(Vanished(**gone) for gone in content["vanished"]),
+        vanished=tuple(typed(Vanished, gone) for gone in content["vanished"]),
         kpis=tuple(map(_kpi_result, content["kpis"])),
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
@@ -203,7 +426,7 @@ def _scaling_row(row: Row, scaling: Scaling) -> ScalingRow:
 # -- tests --------------------------------------------------------------------------------------
 
 
-def _test(row: Row) -> TestResult:
+def _test(row: Row, folder: Path | None) -> TestResult:
     test = TestResult(
         nodeid=row["nodeid"],
         spec=Spec(category=row["category"], steps=row["steps"], metadata=row["metadata"]),
@@ -221,7 +444,7 @@ def _test(row: Row) -> TestResult:
         repeat_command=row["repeat_command"],
         imported=row["imported"],
         differences=tuple(row.get("differences", ())),
-        explanation=_explanation(row["profile"]) if "profile" in row else None,
+        explanation=_explanation(row["profile"], folder) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
         cost=_known(Spending, row.get("cost")),
     )
@@ -327,7 +550,7 @@ def _memory(row: Row) -> MemoryResult:
 SOURCES = {True: Source.CHANGED, False: Source.SAME, None: Source.UNKNOWN}
 
 
-def _explanation(row: Row) -> Explanation:
+def _explanation(row: Row, folder: Path | None) -> Explanation:
     graph = row["flame_graph"]
     return Explanation(
         causes=tuple(map(_cause, row["functions"])),
@@ -337,9 +560,11 @@ def _explanation(row: Row) -> Explanation:
         change=row["change"],
         computing=row["computing"],
         note=row["note"],
-        graph=None if graph is None else Path(graph),
+        graph=None if graph is None or folder is None else inside(folder, graph),
         lines=None if row["lines"] is None else _lines(row["lines"]),
-        operators=tuple(Operator(**each) for each in row.get("operators", ())),  # not in older ones
+        operators=tuple(
+            typed(Operator, each) for each in row.get("operators", ())
+        ),  # not in older ones
     )
 
 
@@ -354,12 +579,12 @@ def _cause(row: Row) -> Cause:
         source=SOURCES[row["source_changed"]],
         compiled=row["compiled"],
         inlined=tuple(map(_function, row["inlined"])),
-        at=None if row.get("at") is None else Spot(**row["at"]),  # older results have none
+        at=_known(Spot, row.get("at")),  # older results have none
     )
 
 
 def _edit(row: Row) -> Edit:
-    at = None if row["at"] is None else Spot(**row["at"])
+    at = _known(Spot, row["at"])
     return Edit(Function(row["file"], row["function"]), at, tuple(row["diff"]))
 
 
