@@ -168,16 +168,17 @@ def _claimed(part: Path) -> BinaryIO:
     """
     while True:
         try:
-            file = os.fdopen(os.open(part, os.O_RDWR | os.O_CREAT | NOT_BY_LINK, 0o666), "w+b")
+            handle = os.open(part, os.O_RDWR | os.O_CREAT | NOT_BY_LINK, 0o666)
         except OSError:
             if not part.is_symlink():
                 raise
             part.unlink(missing_ok=True)
             continue
-        if not _is_own(file):
-            file.close()
+        if not _is_own(handle):
+            os.close(handle)
             part.unlink(missing_ok=True)
             continue
+        file = os.fdopen(handle, "w+b")
         if fcntl is not None:
             with suppress(OSError):  # a file system without locks
                 fcntl.flock(file, fcntl.LOCK_EX)
@@ -187,9 +188,9 @@ def _claimed(part: Path) -> BinaryIO:
         file.close()  # another writer was done while we waited, and renamed it
 
 
-def _is_own(file: BinaryIO) -> bool:
+def _is_own(handle: int) -> bool:
     """Return whether it is a plain file of ours, and has no other name."""
-    about = os.fstat(file.fileno())
+    about = os.fstat(handle)
     own = not hasattr(os, "geteuid") or about.st_uid == os.geteuid()
     return own and stat.S_ISREG(about.st_mode) and about.st_nlink <= 1
 

@@ -238,6 +238,10 @@ class BaselineBranch:
         revision = next(filter(branch.has, known), None)
         files = {} if revision is None else branch.read(revision)
         for path, content in files.items():
+            if ".." in Path(path).parts:
+                raise UsageError(
+                    f"the branch {self.name} names {path!r}, outside of its folder; take it out."
+                )
             place = folder / Path(path).relative_to(FOLDER)
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_bytes(content)

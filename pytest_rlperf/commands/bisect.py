@@ -4,7 +4,6 @@
 the history, and `Duets` lets pytest measure.
 """
 
-import json
 import subprocess
 import sys
 from argparse import ArgumentParser, Namespace
@@ -18,6 +17,7 @@ from pytest_rlperf.errors import RevisionError, UsageError
 from pytest_rlperf.leaving import run_to_its_end, temporary_folder
 from pytest_rlperf.model.metric import WITHIN, Interval, Outcome
 from pytest_rlperf.model.quantity import format_percent, parse_fraction, parse_seconds
+from pytest_rlperf.report.result_file import read_result
 from pytest_rlperf.report.text import render_interval
 from pytest_rlperf.trees.git import SHORT, git, git_or_none, resolve
 
@@ -162,7 +162,7 @@ class Duets:
             )
             if not result.exists():
                 raise UsageError(f"{self.nodeid} cannot be measured: {_error(done.stdout)}")
-            return self._compared(json.loads(result.read_text(encoding="utf-8"))["tests"])
+            return self._compared(read_result(result)["tests"])
 
     def command(self, base: str, head: str, threshold: float, result: Path) -> list[str]:
         return [
@@ -178,10 +178,13 @@ class Duets:
 
     def _compared(self, tests: list[Mapping[str, Any]]) -> Compared:
         if len(tests) != 1:
+            such = f", such as {tests[0]['nodeid']}" if tests else ""
             raise UsageError(
-                f"{self.nodeid} names {len(tests)} performance tests; a bisection looks at one, "
-                f"such as {tests[0]['nodeid']}."
+                f"{self.nodeid} names {len(tests)} performance tests; a bisection looks at one"
+                f"{such}."
             )
+        if not tests[0]["metrics"]:
+            return Compared(Answer.SKIP, "nothing was measured", None)
         metric = tests[0]["metrics"][0]
         interval = None
         if metric["change"] is not None:

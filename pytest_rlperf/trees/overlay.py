@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
 from pytest_rlperf.errors import RevisionError
+from pytest_rlperf.reading import parse_json, typed
 from pytest_rlperf.trees.git import GitFailed, Revision, git, listed
 from pytest_rlperf.trees.ownership import TEST_FOLDERS
 
@@ -144,9 +145,14 @@ def _modes(staged: Iterable[str]) -> Mapping[str, str]:
 def read_manifest(manifest: Path) -> frozenset[str]:
     """Return the paths in which the tree differs from its revision because of an earlier run."""
     try:
-        return frozenset(json.loads(manifest.read_text(encoding="utf-8")))
+        paths = typed(tuple[str, ...], parse_json(manifest.read_text(encoding="utf-8")))
     except FileNotFoundError:
         return frozenset()
+    except (OSError, ValueError) as error:
+        raise RevisionError(
+            f"{manifest} cannot be read ({error}); drop it with `rlperf cache --clear`."
+        ) from None
+    return frozenset(paths)
 
 
 def apply_patch(

@@ -12,8 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.files import read_figure
 from pytest_rlperf.model.block import Block, RankFacts
 from pytest_rlperf.model.metric import Outcome, Severity
+from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import RunResult, Vanished
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.evidence import witnesses
@@ -441,3 +443,46 @@ def test_a_proof_has_no_report_but_its_own(tmp_path: Path):
     write_json(tmp_path / "result.json", {**plain(EVERYTHING), "proof": {}})
     with pytest.raises(UsageError, match="give that run --rlperf-report=DIR"):
         read_run(tmp_path / "result.json")
+
+
+# Figures: read below the result's own folder, as plain files, and nowhere else.
+
+
+def graph_of(folder: Path, name: str) -> Path | None:
+    """The figure that a result in `folder` is read to name."""
+    content = plain(run_result(replace(SLOWER, explanation=Explanation(graph=Path(name)))))
+    write_json(folder / "result.json", content)
+    run, _ = read_run(folder / "result.json")
+    explanation = run.tests[0].explanation
+    assert explanation is not None
+    return explanation.graph
+
+
+def test_a_figure_below_the_results_own_folder_is_found(tmp_path: Path):
+    graph = tmp_path / "figures" / "graph.svg"
+    graph.parent.mkdir()
+    graph.write_text("<svg/>")
+    assert graph_of(tmp_path, "figures/graph.svg") == graph_of(tmp_path, str(graph)) == graph
+
+
+@pytest.mark.parametrize(
+    "name", ["/etc/passwd", "../outside.svg", "link.svg", "linked/x.svg", "folder", "a\0b", "gone"]
+)
+def test_a_result_cannot_name_files_elsewhere(tmp_path: Path, name: str):
+    folder, outside = tmp_path / "result", tmp_path / "outside"
+    folder.mkdir()
+    outside.mkdir()
+    (tmp_path / "outside.svg").write_text("<svg/>")
+    (outside / "x.svg").write_text("<svg/>")
+    (folder / "folder").mkdir()
+    (folder / "link.svg").symlink_to(tmp_path / "outside.svg")
+    (folder / "linked").symlink_to(outside)
+    assert graph_of(folder, name) is None
+
+
+@pytest.mark.parametrize(
+    "content", [b"root:x:0:0:root", b"<html><svg/></html>", b"<svg/>" + b" " * 99]
+)
+def test_a_figure_is_an_svg_of_a_bounded_size(tmp_path: Path, content: bytes):
+    (tmp_path / "graph.svg").write_bytes(content)
+    assert read_figure(tmp_path / "graph.svg", most_bytes=50) is None

@@ -9,9 +9,12 @@ from types import ModuleType
 
 import pytest
 
+from pytest_rlperf.errors import RevisionError
 from pytest_rlperf.trees.cache import (
     BYTECODE_FOLDER,
     KERNELS_FOLDER,
+    OWNER,
+    claim,
     seed_bytecode,
     share_kernels,
 )
@@ -125,3 +128,37 @@ def test_where_nothing_is_compiled_there_is_nothing_to_share(tmp_path: Path):
     head, base = make_trees(tmp_path, 1)
     share_kernels(tmp_path / "caches", head, base, ["lib/kernel.py", "lib/gone.py"])
     assert not (tmp_path / "caches").exists()
+
+
+# What others may have laid under names that can be foretold, in a folder that they may write to.
+
+
+def test_the_cache_is_ours_alone(tmp_path: Path):
+    slot = claim(tmp_path / "cache" / "rlperf", tmp_path / "repository", "key")
+    slot.release()
+    made = [tmp_path / "cache", tmp_path / "cache" / "rlperf", slot.path.parent]
+    assert [folder.stat().st_mode & 0o777 for folder in made] == [0o700] * 3
+
+
+def test_a_link_in_the_cache_is_not_followed(tmp_path: Path):
+    claim(tmp_path / "cache", tmp_path, "key").release()
+    (owner,) = (tmp_path / "cache").glob(f"*/{OWNER}")
+    precious = tmp_path / "precious"
+    precious.write_text("as it was")
+    owner.unlink()
+    owner.symlink_to(precious)
+    claim(tmp_path / "cache", tmp_path, "key").release()
+    assert precious.read_text() == "as it was"
+    assert not owner.is_symlink()
+    assert owner.read_text() == str(tmp_path)
+
+
+def test_a_link_for_a_lock_is_refused(tmp_path: Path):
+    slot = claim(tmp_path / "cache", tmp_path, "key")
+    slot.release()
+    lock = slot.beside(".lock")
+    lock.unlink()
+    lock.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(RevisionError, match="set RLPERF_CACHE to a folder"):
+        claim(tmp_path / "cache", tmp_path, "key")
+    assert not (tmp_path / "elsewhere").exists()

@@ -110,6 +110,22 @@ def test_a_saved_table_may_be_read_by_whoever_may_read_new_files(tmp_path):
     assert len(modes) == 1
 
 
+@pytest.mark.parametrize("kind", ["symbolic", "hard", "pipe"])
+def test_what_was_laid_under_the_name_of_a_draft_is_not_written_to(kind, tmp_path):
+    precious, draft = tmp_path / "precious", tmp_path / ".table.npz.part"
+    precious.write_text("as it was")
+    if kind == "symbolic":
+        draft.symlink_to(precious)
+    elif kind == "hard":
+        draft.hardlink_to(precious)
+    else:
+        os.mkfifo(draft)
+    trained("list", 50)[0].save(tmp_path / "table.npz")
+    assert precious.read_text() == "as it was"
+    assert not draft.exists()
+    assert LEARNERS["list"].load(tmp_path / "table.npz").n_steps == 50
+
+
 def rewrite(path, **changes):
     """Change parts of a saved file's header or arrays."""
     with np.load(path) as archive:
