@@ -229,7 +229,7 @@ def _float(data: Any) -> float:
     # Not finite: between processes only, which says "without limit".
     if type(data) not in (int, float) or (not -MOST <= data <= MOST and abs(data) != math.inf):
         raise Damage
-    return 0.0 if -LEAST < data < LEAST else data
+    return 0.0 if 0 < abs(data) < LEAST else data
 
 
 def _exact(kind: type, data: Any) -> Any:

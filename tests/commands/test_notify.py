@@ -85,7 +85,7 @@ def test_of_many_regressions_ten_are_shown(tmp_path: Path, chat: Server):
 
 
 def test_a_name_is_no_mention_link_or_emphasis(tmp_path: Path, chat: Server):
-    notified(tmp_path, slower("test_a[<!channel> `*x*` & \n]"))
+    notified(tmp_path, slower("test_a[<!channel> `*x*` &   ]"))
     line = chat.asked[0].json["text"].splitlines()[-1]
     assert line == "• `time` +25.0 %: `test_a[&lt;!channel&gt; '*x*' &amp; ]`"
 

@@ -62,7 +62,7 @@ def test_what_a_job_need_not_say_is_no_trouble(tmp_path: Path, change: Mapping[s
         ({**JOB, "syncs": 0}, "contradicts itself: it has 2 ranks, 0 synchronisations, 4000 by"),
         ({**JOB, "bytes_sent": 0}, "contradicts itself: it has 2 ranks, 5 synchronisations, 0 "),
         ({**JOB, "syncs": 50}, "contradicts itself: it synchronised 50 times in 5000 steps of"),
-        ({"schema": 1}, "is damaged at mode; write it with pytest --rlperf"),
+        ({"schema": 1}, "is damaged at created; write it with pytest --rlperf"),
     ],
 )
 def test_what_is_no_job_is_refused(tmp_path: Path, content: object, said: str):

@@ -155,15 +155,17 @@ def test_without_a_report_there_is_nothing_to_comment(job: Job, capsys: pytest.C
     assert job.server.asked == []
 
 
-NASTY = "x</code></summary><img src=//evil> https://evil @all #1 [a](//b) ![c](//d) `*e*` | \n# f"
+NASTY = "x</code></summary><img src=//evil> https://evil @all #1 [a](//b) ![c](//d) `*e*` | # f"
 
 
 def test_nothing_in_a_report_mentions_links_or_loads(job: Job, github: GitHubStandIn):
     failed = verdict(Outcome.FAILED, NASTY)
     tests = (
         slower(f"test_a.py::test[{NASTY}]"),
-        a_test(NASTY, verdict=failed, failure=Failure(f"```\n{NASTY}\n````"), repeat_command=NASTY),
-        a_test("skipped", skipped=NASTY),
+        a_test(
+            NASTY, verdict=failed, failure=Failure(f"```\n{NASTY}\n# g\n````"), repeat_command=NASTY
+        ),
+        a_test("skipped", skipped=f"{NASTY}\n# g"),
     )
     job.report(run_result(*tests, against=NASTY, commit=NASTY, fingerprint={NASTY: NASTY}))
     assert job.comment() == 0
