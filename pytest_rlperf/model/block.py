@@ -16,7 +16,7 @@ LEAST_BLOCKS = 3
 MOST_LOG_RATIO = 50.0
 """A call of thirty thousand years, in nanoseconds: nothing was measured beyond it."""
 LogRatio = Annotated[float, Fits(lambda ratio: abs(ratio) <= MOST_LOG_RATIO)]
-Weight = Annotated[float, Fits(lambda weight: 0 < weight <= 1)]
+Weight = Annotated[float, Fits(lambda weight: 0 <= weight <= 1)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,6 @@ class RankFacts:
     own_ns: tuple[float, ...]  # of all its slices
     communication: tuple[float, ...]  # share of a slice inside calls of the communicator
     peak_bytes: tuple[float, ...]  # resident memory
-
-    def __post_init__(self) -> None:
-        ranks = len(self.own_ns)
-        if not ranks or not len(self.communication) == len(self.peak_bytes) == ranks:
-            raise ValueError("every rank has a time, a share of communication and its memory")
 
     @property
     def imbalance(self) -> float:

@@ -121,6 +121,9 @@ def checked(content: object) -> Row:
     """Return the content of a result with null for what may be null and is not there."""
     row = typed(RunRow, content)
     for i, test in enumerate(row["tests"]):
+        jobs = [ranks for block in test["blocks"] if (ranks := block["head"].get("ranks"))]
+        if len({len(ranks["own_ns"]) for ranks in jobs}) > 1:
+            raise Damage(f"tests[{i}].blocks")
         for k, metric in enumerate(test["metrics"]):
             ratioed = metric["name"] in RATIOED
             for name in ("value", "base_value", "head_blocks", "base_blocks"):
@@ -162,6 +165,11 @@ class MetricRow(TypedDict):
     curve: NotRequired[Annotated[Row, Like(GrowthCurve)] | None]
 
 
+def _every_rank(row: Row) -> bool:
+    """Return whether every rank has its time, its share of communication and its memory."""
+    return bool(row["own_ns"]) and len({len(row[name]) for name in row}) == 1
+
+
 class SideRow(TypedDict):
     slices: Annotated[int, Fits(lambda number: 1 <= number <= MOST_SLICES)]
     calls: Counting
@@ -169,7 +177,7 @@ class SideRow(TypedDict):
     wall_ns: Counting
     cpu_ns: Whole
     preempted: Whole
-    ranks: NotRequired[Annotated[Row, Like(RankFacts)] | None]
+    ranks: NotRequired[Annotated[Row, Like(RankFacts), Fits(_every_rank)] | None]
     device: NotRequired[Annotated[Row, Like(DeviceFacts)] | None]
 
 
