@@ -75,7 +75,7 @@ booleans = st.booleans()
 counts = st.integers(0, 10**6)
 numbers = st.floats(-1e12, 1e12)
 sizes = st.floats(1e-3, 1e12)
-shares = st.floats(0, 1)
+shares = st.floats(0, 1).map(lambda share: round(share, 9))
 words = st.text(max_size=5)
 word_lists = st.lists(words, max_size=3).map(tuple)
 
@@ -159,7 +159,8 @@ def several_blocks(draw: st.DrawFn) -> tuple[Block, ...]:
 
 # -- what is told beside ------------------------------------------------------------------------
 
-references = st.builds(ReferenceTime, counts, named(st.floats(-50, 50)), named(shares))
+log_ratios = st.floats(-50, 50).map(lambda ratio: round(ratio, 9))
+references = st.builds(ReferenceTime, counts, named(log_ratios), named(shares))
 drifts = st.builds(SideDrift, intervals, booleans)
 phases = st.builds(
     PhaseResult, words, shares, sizes, maybe(shares), maybe(sizes), maybe(intervals), booleans
@@ -222,9 +223,7 @@ def results(draw: st.DrawFn) -> TestResult:
         metrics=tuple(draw(metrics(name)) for name in (TIME, *others)),
         blocks=draw(several_blocks()),
         plan=draw(maybe(st.sampled_from(PLANS))),
-        reference=draw(
-            maybe(st.builds(ReferenceTime, counts, named(st.floats(-50, 50)), named(shares)))
-        ),
+        reference=draw(maybe(st.builds(ReferenceTime, counts, named(log_ratios), named(shares)))),
         steps=steps,
         first_call_ns=draw(maybe(sizes)),
         drift=draw(maybe(st.builds(Drift, counts, drifts, maybe(drifts)))),

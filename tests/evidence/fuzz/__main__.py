@@ -8,7 +8,7 @@ from collections import Counter
 from tests.evidence.fuzz.play import Tally, play
 from tests.evidence.fuzz.subjects import SUBJECTS
 
-PORTION = 500
+PORTION = 100
 
 
 def main() -> int:
