@@ -78,15 +78,28 @@ class Like:
     kind: type
 
 
-CONTROL = re.compile("[\x00-\x1f\x7f-\x9f]")
+CONTROL = re.compile("[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069]")
 Name = Annotated[str, Fits(lambda text: not CONTROL.search(text))]
-"""One line: what names tests, units and commits has no end of a line, nor an escape."""
+"""One line: what names tests, units and commits has no end of a line, nor an escape, nor a mark
+that turns the direction of text."""
 Positive = Annotated[float, Fits(lambda number: number >= LEAST)]
 NotNegative = Annotated[float, Fits(lambda number: number >= 0)]
 Whole = Annotated[int, Fits(lambda number: number >= 0)]
 Counting = Annotated[int, Fits(lambda number: number >= 1)]
 Growth = Annotated[float, Fits(lambda share: share > -1 + 1e-12)]
 """A change, as a fraction: no time and no size becomes less than nothing."""
+
+
+def _is_path(text: str) -> bool:
+    try:
+        os.fsencode(text)
+    except ValueError:
+        return False
+    return True
+
+
+PathText = Annotated[Name, Fits(_is_path)]
+"""What can be the name of a file."""
 
 
 # -- JSON ---------------------------------------------------------------------------------------

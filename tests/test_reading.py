@@ -14,6 +14,7 @@ from pytest_rlperf.reading import (
     Growth,
     Like,
     Name,
+    PathText,
     Positive,
     Whole,
     parse_json,
@@ -97,6 +98,7 @@ def nested(depth: int) -> list[Any]:
         ({"parts": [{"note": None}]}, "parts[0].name"),
         ({"parts": [{"name": "a\n::error::", "note": None}]}, "parts[0].name"),
         ({"parts": [{"name": "\x1b[2J", "note": None}]}, "parts[0].name"),
+        ({"parts": [{"name": "a\u202eb", "note": None}]}, "parts[0].name"),
         ({"parts": [{"name": "a", "note": 1}]}, "parts[0].note"),
         ({"parts": [{"name": "a", "note": None, "value": 0}]}, "parts[0].value"),
         ({"parts": [{"name": "a", "note": None, "value": 1e308}]}, "parts[0].value"),
@@ -153,6 +155,13 @@ def test_what_is_no_file_is_refused_in_a_sentence(tmp_path: Path, kind: str):
         path.symlink_to(path.name)
     with pytest.raises(UsageError, match=r"; write it anew\.|; it must be a file"):
         read_json(path, "write it anew")
+
+
+def test_a_path_is_what_a_file_can_be_called():
+    assert typed(PathText, "a\udcff") == "a\udcff"
+    for text in ("a\0b", "a\ud800"):
+        with pytest.raises(Damage):
+            typed(PathText, text)
 
 
 def test_values_are_told_in_few_letters():

@@ -18,7 +18,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import private_folder, wait_for_lock, write_atomically
 from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.result import Facts
-from pytest_rlperf.reading import Name, read_json, refusing, typed
+from pytest_rlperf.reading import Name, PathText, read_json, refusing, typed
 from pytest_rlperf.trees.cache import digest
 from pytest_rlperf.trees.data_branch import DataBranch, Files
 
@@ -163,8 +163,8 @@ ANEW = "save again with --rlperf-save"
 
 
 class WhereRow(TypedDict):
-    root: Name
-    folder: Name
+    root: PathText
+    folder: PathText
     name: Name
 
 

@@ -101,7 +101,7 @@ def find_package(folder: Path, pyproject: Mapping[str, Any] | None) -> str | Non
 def _project_name(pyproject: Mapping[str, Any]) -> str:
     project = pyproject.get("project", {})
     name = project.get("name", "") if isinstance(project, dict) else ""
-    return str(name).replace("-", "_").replace(".", "_").lower()
+    return (name if isinstance(name, str) else "").replace("-", "_").replace(".", "_").lower()
 
 
 def _packages(folder: Path) -> Iterator[str]:

@@ -221,6 +221,15 @@ def _check(jobs: Jobs, collective: Collective) -> None:
         raise UsageError(f"the jobs do not tell all terms apart: {CURES[unclear]}.")
 
 
+NO_TIME = -1 + 1e-12
+"""The error of a model by which a job takes no time at all."""
+
+
+def _distance(job: CheckedJob) -> float:
+    """Return how far the model lies off, too long or too short, on a logarithmic scale."""
+    return abs(math.log1p(max(job.error, NO_TIME)))
+
+
 def _check_errors(whole: TermValues, checked: Sequence[CheckedJob]) -> None:
     idle = next((name for name, step_s in whole.step_s.items() if step_s <= 0), None)
     if idle is not None:
@@ -228,8 +237,8 @@ def _check_errors(whole: TermValues, checked: Sequence[CheckedJob]) -> None:
             f"the jobs contradict each other: all time of {idle} goes with its exchanges, and none "
             "with its steps; measure all anew on one machine."
         )
-    worst = max(checked, key=lambda each: abs(math.log1p(each.error)))
-    if abs(math.log1p(worst.error)) > math.log1p(CONTRADICTION):
+    worst = max(checked, key=_distance)
+    if _distance(worst) > math.log1p(CONTRADICTION):
         took, modelled = worst.job.seconds, worst.job.seconds * (1 + worst.error)
         raise UsageError(
             f"the jobs contradict each other: {worst.job.name} took {took:.3g} s, and all together "
