@@ -10,7 +10,6 @@ import json
 import math
 import os
 import re
-import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import MISSING, dataclass, fields, is_dataclass
@@ -144,6 +143,8 @@ def read_json(path: Path, anew: str) -> Any:
 def parse_toml(text: str) -> dict[str, Any]:
     """Parse TOML; raises ValueError for what is none."""
     try:
+        import tomllib  # here: this module is loaded in every worker, which reads no such file
+
         return tomllib.loads(text)
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
