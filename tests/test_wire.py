@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.block import DeviceFacts, RankFacts, SideBlock, Spending
+from pytest_rlperf.model.code import Ran
 from pytest_rlperf.model.memory import Evidence, Pass, Probe, ProcessPeak, Site
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -32,6 +33,7 @@ from pytest_rlperf.wire import (
     Measurement,
     MemoryReport,
     Message,
+    Met,
     Order,
     RankShare,
     Ready,
@@ -83,6 +85,7 @@ MESSAGES: list[Message] = [
         call_s=0.25,
     ),
     Trouble("failed", "E  why", (("Captured stdout", "printed"),)),
+    Met(Ran(met=("lib/near.py:step",), read=("lib/table.csv",), unseen=("it starts threads",))),
     Finished(played=True, imported={"lib": "/head/lib/__init__.py"}, cost=Spending(slices=0.5)),
 ]
 """One of each kind, with what is nested deepest in it."""

@@ -55,6 +55,7 @@ TESTED: Mapping[str, str] = {
     "rlperf bisect GOOD BAD -- NODEID": BISECTED,
     "rlperf bisect HEAD~5 HEAD -- "
     "'tests/perf/test_tabular.py::test_training_on_tictactoe[list]'": BISECTED,
+    "rlperf cache": "tests/commands/test_cache.py::test_each_kind_is_told_with_its_size",
     "rlperf ci": IN_A_JOB,
     "rlperf ci compare": IN_A_JOB,
     "rlperf ci compare --against=origin/main...": IN_A_JOB,
