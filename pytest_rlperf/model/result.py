@@ -29,7 +29,7 @@ from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import Name, NotNegative, Whole
 
-Facts = Mapping[Name, Name | int | None]
+Facts = Mapping[Name, Name | int | bool | None]
 """Facts of machine and libraries under which something was measured; older files have fewer."""
 
 

@@ -73,7 +73,9 @@ def choose_plan(scouted: Scouted, spec: Spec, cores: int) -> Plan:
         mode=mode,
         calls=calls,
         pairs=pairs,
-        warmup=max(spec.first_call, scouted.warmup if scouted.rounds else _warmup(scouted, spec)),
+        warmup=max(
+            int(spec.first_call), scouted.warmup if scouted.rounds else _warmup(scouted, spec)
+        ),
         cores=max(1, min(several, cores)),
         abreast=mode is Mode.CONCURRENT and _may_go_on(scouted, pairs),
         wall=spec.waits,
