@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rlperf.mpi.launcher import JOB
+from pytest_rlperf.mpi.launcher import JOB, Library, find_library
 
 from .projects import Ended, Running, Workshop
 
@@ -108,6 +108,14 @@ def test_runs_on(rlperf_mpi):
     if rlperf_mpi.rank == 1:
         run_on()
 """
+LIBRARY = find_library()
+OPEN_MPI = isinstance(LIBRARY, Library) and LIBRARY.vendor == "Open MPI"
+OF_HYDRA = pytest.mark.skipif(
+    OPEN_MPI, reason="Open MPI has no process of its launcher between mpiexec and the ranks"
+)
+NAMED_WRONGLY = pytest.mark.xfail(
+    OPEN_MPI, reason="Open MPI ends the other rank by SIGTERM, which is named first", strict=False
+)
 FILES = {"test_a.py": TESTS, "test_b.py": DEADLOCKS, "test_c.py": RUNS_ON}
 
 
@@ -141,13 +149,15 @@ def table_of(ended: Ended, name: str) -> list[tuple[str, ...]]:
         ("test_exits", [("0", "call", "stopped", "-"), ("1", "call", "exited with 0", "-")]),
         ("test_segfaults", [("0", "call", "stopped", "-"), ("1", "call", "killed", "SIGSEGV")]),
         ("test_is_killed", [("0", "call", "killed", "SIGKILL"), ("1", "call", "stopped", "-")]),
-        (
+        pytest.param(
             "test_loses_what_watches_it",
             [("0", "call", "stopped", "-"), ("1", "call", "killed", "-")],
+            marks=NAMED_WRONGLY,
         ),
-        (
+        pytest.param(
             "test_loses_its_launcher",
             [("0", "call", "lost its launcher", "-"), ("1", "call", "lost its launcher", "-")],
+            marks=OF_HYDRA,
         ),
         ("test_deadlocks", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
         ("test_runs_on", [("0", "finalize", "stuck", "-"), ("1", "call", "stuck", "-")]),
@@ -162,9 +172,14 @@ def test_a_rank_that_never_finalises_is_named(ended: Ended):
     assert rows[1][1:3] == ("finalize", "exited with 0")
 
 
-def test_what_a_job_lost_is_named_by_what_we_know(ended: Ended):
+@OF_HYDRA
+def test_a_launcher_that_is_gone_is_named(ended: Ended):
     section = ended.section("test_loses_its_launcher[nprocs=2]")
     assert "the launcher's process above ranks 0, 1 was gone" in section
+
+
+@NAMED_WRONGLY
+def test_the_rank_that_died_is_named_by_its_process(ended: Ended):
     section = ended.section("test_loses_what_watches_it[nprocs=2]")
     assert "rank 1 was killed during call" in section
     assert "PID" not in section
