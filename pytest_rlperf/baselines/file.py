@@ -140,7 +140,7 @@ class StartRow(TypedDict):
     memory: NotRequired[StoredMemory | None]
 
 
-class TestRow(StartRow):
+class StoredTest(StartRow):
     starts: NotRequired[dict[Name, StartRow] | None]
 
 
@@ -148,7 +148,7 @@ class ModuleRow(TypedDict):
     """A field that is not among these is somebody's note, and is not read."""
 
     module: str
-    tests: dict[Name, TestRow]
+    tests: dict[Name, StoredTest]
 
 
 def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
@@ -215,7 +215,7 @@ def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _test_from(nodeid: str, row: TestRow | StartRow, where: str) -> Stored:
+def _test_from(nodeid: str, row: StoredTest | StartRow, where: str) -> Stored:
     """Return a test whose parts fit to each other; raises Damage where they do not."""
     weights, memory = row["weights"], row.get("memory")
     alone = memory is not None and not row["sessions"] and not weights
@@ -225,7 +225,7 @@ def _test_from(nodeid: str, row: TestRow | StartRow, where: str) -> Stored:
     if not alone and not row["sessions"]:
         raise Damage(f"{where}.sessions")
     sessions = enumerate(row["sessions"])
-    starts = cast(TestRow, row).get("starts") or {}
+    starts = cast(StoredTest, row).get("starts") or {}
     return Stored(
         nodeid=nodeid,
         source_hash=row["source_hash"],
