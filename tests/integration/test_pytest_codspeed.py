@@ -99,7 +99,7 @@ def test_its_rules_hold_and_it_leaves_nothing_behind(ended: Ended):
 def test_a_marker_alone_measures_the_whole_test_with_its_fixtures(ended: Ended):
     assert ended.outcomes["test_whole"] == "regressed"
     assert ended.metric("test_whole")["change"] == pytest.approx(0.3, abs=0.05)
-    assert ended.outcomes["test_whole_method[1]"] == "unchanged"
+    assert ended.outcomes["TestMethods::test_whole_method[1]"] == "unchanged"
 
 
 def test_a_whole_test_that_fails_is_a_failure(ended: Ended):
