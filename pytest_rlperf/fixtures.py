@@ -1,6 +1,6 @@
-"""The fixtures `rlperf`, `rlperf_memory` and `rlperf_mpi`: they measure in a worker, and call once
-elsewhere; and `rlperf_size`, the size of the input. Tests are parametrized here by the sizes of
-their inputs and of their jobs.
+"""The fixtures `rlperf`, `rlperf_memory`, `rlperf_learning` and `rlperf_mpi`: they measure in a
+worker, and call once elsewhere; and `rlperf_size`, the size of the input. Tests are parametrized
+here by the sizes of their inputs and of their jobs.
 """
 
 from collections.abc import Callable, Mapping
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MPI_FIXTURE = "rlperf_mpi"
 MEMORY_FIXTURE = "rlperf_memory"
+LEARNING_FIXTURE = "rlperf_learning"
 SIZE_FIXTURE = "rlperf_size"
 
 __tracebackhide__ = True  # pytest: a failing test shows its own lines, not these
@@ -113,6 +114,33 @@ class RlperfMemory(Rlperf):
     _name = MEMORY_FIXTURE
 
 
+class RlperfLearning:
+    """Judges what one function a test learns. Calling it returns what the function returned."""
+
+    def __init__(self, player: "Player | None", seed: int) -> None:
+        self._player = player
+        self._seed = seed
+        self._called = False
+
+    def __call__(self, train: Callable[[int], Any], /) -> Any:
+        """Train once a seed and side: `train(seed)` returns the final return, a curve as a list of
+        (steps, return), or a mapping of such by task. Without `--rlperf` it is called once.
+        """
+        if not callable(train):
+            raise FixtureError(
+                f"rlperf_learning needs a function of the seed, not {type(train).__name__}; write "
+                "rlperf_learning(train), where train(seed) returns what was learned."
+            )
+        if self._called:
+            raise FixtureError("rlperf_learning judges one training a test; split it in two.")
+        self._called = True
+        if self._player is not None:
+            return self._player.train(train)
+        from pytest_rlperf.learning.training import trained
+
+        return trained(train, self._seed)[1]
+
+
 class RlperfMpi(Rlperf):
     """Measures one function a test in each rank of an MPI job; every rank makes every call."""
 
@@ -181,6 +209,14 @@ def rlperf_memory(request: pytest.FixtureRequest) -> RlperfMemory:
     """Measure the memory of a function: `result = rlperf_memory(func, *args, **kwargs)`."""
     player = player_of(request.config)
     return RlperfMemory(player if player is not None and player.probes else None, None)
+
+
+@pytest.fixture
+def rlperf_learning(request: pytest.FixtureRequest) -> RlperfLearning:
+    """Judge what is learned: `rlperf_learning(train)`, where `train(seed)` returns the return."""
+    from pytest_rlperf.markers import learning_of
+
+    return RlperfLearning(player_of(request.config), learning_of(request.node).seeds[0])
 
 
 def player_of(config: pytest.Config) -> "Player | None":

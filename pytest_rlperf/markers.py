@@ -7,18 +7,25 @@ import difflib
 import json
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
 
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.model.learning import (
+    LEARNING_KEYWORDS,
+    LEAST_SEEDS,
+    LearningMetric,
+    LearningSpec,
+)
 from pytest_rlperf.model.memory import parse_limits
+from pytest_rlperf.model.plan import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 from pytest_rlperf.model.quantity import parse_fraction
-from pytest_rlperf.model.spec import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 
 MARKER = "rlperf"
 MPI_MARKER = "rlperf_mpi"
+LEARNING_MARKER = "rlperf_learning"
 
 Keywords = dict[str, Any]
 """What a user wrote into a marker."""
@@ -46,10 +53,30 @@ def ranks_of(item: pytest.Item) -> RankSpec:
     return RankSpec(**merged)
 
 
-def _merged(item: pytest.Item) -> Keywords:
+def learning_of(item: pytest.Item) -> LearningSpec:
+    """Read what a test says of its trainings."""
+    merged = _merged(item, (LEARNING_MARKER,))
+    _check(merged, item.nodeid, LEARNING_MARKER)
+    if "threshold" in merged:
+        merged["threshold"] = parse_fraction(merged["threshold"], f"{item.nodeid}: threshold")
+    if "metric" in merged:
+        merged["metric"] = LearningMetric(merged["metric"])
+    if "seeds" in merged:
+        seeds = merged["seeds"]
+        merged["seeds"] = tuple(range(seeds) if isinstance(seeds, int) else seeds)
+    spec = LearningSpec(**merged)
+    if spec.goal is None and spec.metric in (LearningMetric.STEPS, LearningMetric.SOLVED):
+        raise UsageError(
+            f"{item.nodeid}: metric={spec.metric.value!r} needs the return that is to be reached; "
+            "add goal=..."
+        )
+    return spec
+
+
+def _merged(item: pytest.Item, names: Sequence[str] = (MARKER, MPI_MARKER)) -> Keywords:
     merged: Keywords = {}
     for marker in item.iter_markers():
-        if marker.name not in (MARKER, MPI_MARKER):
+        if marker.name not in names:
             continue
         if marker.args:
             raise UsageError(
@@ -93,16 +120,19 @@ def _memory(limits: bool | Keywords, nodeid: str) -> Keywords | None:
 
 
 def _check(keywords: Keywords, nodeid: str, marker: str, *, ranks: bool = False) -> None:
+    learning = marker == LEARNING_MARKER
+    own = LEARNING_KEYWORDS if learning else RANK_KEYWORDS if ranks else KEYWORDS
     for name, value in keywords.items():
-        if name not in (RANK_KEYWORDS if ranks else KEYWORDS):
+        if name not in own:
             raise UsageError(_unknown(name, nodeid, marker))
-        expected, fits = CHECKS[name]
+        expected, fits = (LEARNING_CHECKS if learning else CHECKS)[name]
         if not fits(value):
             raise UsageError(f"{nodeid}: {marker}({name}={value!r}) is not {expected}; correct it.")
 
 
 def _unknown(name: str, nodeid: str, marker: str) -> str:
-    known = KEYWORDS if marker == MARKER else (*RANK_KEYWORDS, *KEYWORDS)
+    others = {MARKER: KEYWORDS, LEARNING_MARKER: LEARNING_KEYWORDS}
+    known = others.get(marker, (*RANK_KEYWORDS, *KEYWORDS))
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]!r}?" if near else f"it takes {', '.join(known)}."
     return f"{nodeid}: @pytest.mark.{marker} has no keyword {name!r}; {hint}"
@@ -142,6 +172,18 @@ def _is_scale(value: Any) -> bool:
     return 1 < len(value) == len(set(value))
 
 
+def _is_seeds(value: Any) -> bool:
+    if _whole(LEAST_SEEDS)(value):
+        return True
+    if not isinstance(value, list | tuple | range) or not all(map(_whole(0), value)):
+        return False
+    return LEAST_SEEDS <= len(value) == len(set(value))
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
 def _is_json_mapping(value: Any) -> bool:
     try:
         json.dumps(value, allow_nan=False)
@@ -168,6 +210,15 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "timeout": ("a number of seconds above 0", _is_positive),
     "scaling": ("'strong' or 'weak'", lambda value: value in list(Scaling)),
     "gate_oversubscribed": ("True or False", lambda value: isinstance(value, bool)),
+}
+
+LEARNING_CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+    "threshold": CHECKS["threshold"],
+    "metric": (f"one of {', '.join(LearningMetric)}", lambda value: value in list(LearningMetric)),
+    "seeds": ("a number of seeds, at least 6, or a list of as many different ones", _is_seeds),
+    "timeout": CHECKS["timeout"],
+    "goal": ("a return, as a number", _is_finite),
+    "worst": ("a return, as a number", _is_finite),
 }
 
 # -- suites written for the `benchmark` fixture of pytest-benchmark or pytest-codspeed -----------

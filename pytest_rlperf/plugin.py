@@ -16,6 +16,7 @@ from pytest_rlperf.fixtures import (
     parametrize_sizes,
 )
 from pytest_rlperf.fixtures import rlperf as rlperf
+from pytest_rlperf.fixtures import rlperf_learning as rlperf_learning
 from pytest_rlperf.fixtures import rlperf_memory as rlperf_memory
 from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
 from pytest_rlperf.fixtures import rlperf_size as rlperf_size
@@ -34,6 +35,12 @@ MARKER_HELP = (
 MPI_MARKER_HELP = (
     "rlperf_mpi(nprocs, timeout, scaling, gate_oversubscribed, and all that rlperf takes): "
     "the sizes of the MPI jobs that a test with the rlperf_mpi fixture runs in."
+)
+
+
+LEARNING_MARKER_HELP = (
+    "rlperf_learning(threshold, metric, seeds, timeout, goal, worst): "
+    "how what a test with the rlperf_learning fixture learns is judged."
 )
 
 
@@ -67,6 +74,7 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", MARKER_HELP)
     config.addinivalue_line("markers", MPI_MARKER_HELP)
+    config.addinivalue_line("markers", LEARNING_MARKER_HELP)
     if config.option.collectonly:
         return
     if not config.getoption("rlperf"):

@@ -13,6 +13,7 @@ from typing import Any, cast, get_args
 
 from pytest_rlperf.model.block import SideBlock, Spending
 from pytest_rlperf.model.code import CodeChanges, Ran
+from pytest_rlperf.model.learning import Training
 from pytest_rlperf.model.memory import Evidence, Pass, Probe
 from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.profile import SlicesProfile
@@ -98,6 +99,7 @@ class Order:
     deadline_s: float
     plan: Plan | None = None  # None: scout it, unless it is probed
     probe: Probe | None = None  # look at its memory instead of its time
+    training: int | None = None  # train with this seed instead, and measure nothing
     threads: int = 1
     nprocs: int = 0  # ranks of its job; 0: it needs none
     seed: int = 0
@@ -198,7 +200,7 @@ class MemoryReport:
     call_s: float = 0.0  # the fastest call, where the pass times them
 
 
-Report = ScoutReport | KernelSpeeds | Measurement | MemoryReport
+Report = ScoutReport | KernelSpeeds | Measurement | MemoryReport | Training
 
 
 @dataclass(frozen=True, slots=True)

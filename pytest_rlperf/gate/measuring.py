@@ -17,6 +17,7 @@ from pytest_rlperf.gate.selection import (
     input_size_of,
     is_performance_test,
     is_timed,
+    learning_spec,
     measures_memory,
     nprocs_of,
     repeat_command,
@@ -29,8 +30,8 @@ from pytest_rlperf.leaving import Interrupts
 from pytest_rlperf.machine.fingerprint import read_fingerprint
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.markers import spec_of
+from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
-from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
 from pytest_rlperf.trees.base_tree import build_working_tree
@@ -88,6 +89,8 @@ class MeasuringSession:
             known = frozenset(s.category for s in specs.values() if s.category is not None)
             check_categories(self._settings.categories, known)
             self._rules.check(specs)
+            for item in items:
+                learning_spec(item)
         except UsageError as error:
             raise pytest.UsageError(f"rlperf: {error}") from None
         wanted = self._settings.categories
@@ -138,6 +141,7 @@ class MeasuringSession:
             family=family_of(item),
             timed=is_timed(item),
             memory=measures_memory(item, self._specs[item.nodeid]),
+            learning=learning_spec(item),
         )
 
     def _result(

@@ -121,6 +121,7 @@ LETTERS = {
     Outcome.INCOMPARABLE: "≠",
     Outcome.NO_BASELINE: "-",
     Outcome.SAME_CODE: "=",
+    Outcome.IDENTICAL: "=",
 }
 OUTCOME_PROPERTY = "rlperf_outcome"
 

@@ -14,16 +14,32 @@ from pathlib import Path
 
 import pytest
 
-from pytest_rlperf.fixtures import MEMORY_FIXTURE, MPI_FIXTURE, SIZE_FIXTURE, size_id
-from pytest_rlperf.markers import MARKER, MPI_MARKER, ranks_of, uses_benchmark
+from pytest_rlperf.errors import UsageError
+from pytest_rlperf.fixtures import (
+    LEARNING_FIXTURE,
+    MEMORY_FIXTURE,
+    MPI_FIXTURE,
+    SIZE_FIXTURE,
+    size_id,
+)
+from pytest_rlperf.markers import (
+    LEARNING_MARKER,
+    MARKER,
+    MPI_MARKER,
+    learning_of,
+    ranks_of,
+    uses_benchmark,
+)
+from pytest_rlperf.model.learning import LearningSpec
+from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import JobSize
-from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.git import top_level
 from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed_files, is_reached
 
-FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE})
-MARKERS = (MARKER, MPI_MARKER)
+FIXTURES = frozenset({"rlperf", MPI_FIXTURE, MEMORY_FIXTURE, LEARNING_FIXTURE})
+MARKERS = (MARKER, MPI_MARKER, LEARNING_MARKER)
+UNTIMED = frozenset({MEMORY_FIXTURE, LEARNING_FIXTURE})
 NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
 )  # fmt: skip
@@ -38,12 +54,29 @@ def is_performance_test(item: pytest.Item) -> bool:
 
 
 def is_timed(item: pytest.Item) -> bool:
-    """Return whether a test is timed: one of memory alone is not, in ranks or outside of them."""
-    return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, {MEMORY_FIXTURE})
+    """Return whether a test is timed: one of memory or of learning alone is not."""
+    return _uses(item, {"rlperf"}) or uses_benchmark(item) or not _uses(item, UNTIMED)
 
 
 def measures_memory(item: pytest.Item, spec: Spec) -> bool:
     return spec.memory is not None or _uses(item, {MEMORY_FIXTURE})
+
+
+def learning_spec(item: pytest.Item) -> LearningSpec | None:
+    """Return how what the test learns is judged; None: nothing is."""
+    if not _uses(item, {LEARNING_FIXTURE}):
+        if item.get_closest_marker(LEARNING_MARKER):
+            raise UsageError(
+                f"{item.nodeid} has the marker {LEARNING_MARKER} and does not take the fixture of "
+                "that name; add it to the arguments of the test."
+            )
+        return None
+    if _uses(item, FIXTURES - {LEARNING_FIXTURE}) or uses_benchmark(item):
+        raise UsageError(
+            f"{item.nodeid} takes {LEARNING_FIXTURE} and another fixture that measures; split it "
+            "in two tests."
+        )
+    return learning_of(item)
 
 
 def _uses(item: pytest.Item, fixtures: Set[str]) -> bool:

@@ -17,10 +17,11 @@ from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
 from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.publishing import report_tests, status_of
-from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
-from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.gate.track import Benchmark, RememberedScouts, Track
 from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged
+from pytest_rlperf.learning.campaign import LearningCampaign
+from pytest_rlperf.learning.runs import LearningRuns
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
@@ -43,6 +44,8 @@ from pytest_rlperf.workers.watched_runs import watched_runs
 
 MEMORY_SHARE = 0.5
 """Of the budget, for memory at most before timing has its turn."""
+LEARNING_SHARE = 0.5
+"""The same for learning."""
 NO_OWN = "no stored baseline of this machine"
 SAVE_ONE = "pytest --rlperf --rlperf-save saves one here."
 NO_TESTS = "NOTHING WAS COMPARED: no selected test uses the rlperf or benchmark fixture."
@@ -136,6 +139,7 @@ class GateSession(MeasuringSession):
             blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
             watched = watched_runs(stage)
             memory = self._memory(benchmarks, stage, budget, line)
+            learning = self._learning(benchmarks, stage, budget, line)
             scouts = self._remembered_scouts(benchmarks, facts)
             campaign = Campaign(
                 [b for b in benchmarks if b.timed],
@@ -153,7 +157,7 @@ class GateSession(MeasuringSession):
             )
             interrupted = True
             try:
-                _measure_all(memory, campaign, budget, spent_s)
+                _measure_all(learning, memory, campaign, budget, spent_s)
                 with _booked(spent_s, "profiles", budget), self._said("no profile"):
                     self._explain(list(campaign.tracks.values()), partner, stage, line)
                 self._interrupts.keep()
@@ -165,10 +169,11 @@ class GateSession(MeasuringSession):
                 if memory.unreached and needed_s is None:
                     needed_s = budget.advised_s(seconds + memory.needed_s())
                 memory.close(budget.seconds, needed_s, interrupted)
+                learning.close(budget.seconds, interrupted)
                 with self._said("nothing is remembered for the next run"):
                     scouts.keep(campaign.scouts)
                 mode = self._store.mode if self._store else "against"
-                tests = _attached(benchmarks, campaign.results(), memory)
+                tests = _attached(benchmarks, campaign.results(), memory, learning)
                 run = self._result(mode, tests, facts, seconds, interrupted)
                 run = replace(run, budget_s=budget.seconds, needed_s=needed_s)
                 scaling = scaling_tables(run.tests, _gates(benchmarks))
@@ -215,6 +220,21 @@ class GateSession(MeasuringSession):
             graphs = self._settings.report or own
             Profiler(stage, wish, graphs, line.write, self._profiles_s).explain(tracks)
 
+    def _learning(
+        self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
+    ) -> LearningCampaign:
+        def show(progress: Progress) -> None:
+            line.show(replace(progress, elapsed_s=budget.elapsed_s(), budget_s=budget.seconds))
+
+        learning = LearningCampaign(
+            [b for b in benchmarks if b.learning],
+            LearningRuns(stage),
+            gates=_gates(benchmarks),
+            show=show,
+        )
+        _end_where_nothing_changed(stage, [each.track for each in learning.tracks.values()])
+        return learning
+
     def _memory(
         self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
     ) -> MemoryCampaign:
@@ -229,10 +249,7 @@ class GateSession(MeasuringSession):
             gates=_gates(benchmarks),
             show=show,
         )
-        if stage.same_code is not None and stage.same_code.changes.none:
-            for nodeid, track in memory.tracks.items():
-                if stage.same_code.speaks_of(nodeid):
-                    track.track.ended = Ended.same_code(stage.same_code.changes)
+        _end_where_nothing_changed(stage, [each.track for each in memory.tracks.values()])
         return memory
 
     def _remembered_scouts(
@@ -330,7 +347,8 @@ def _compared(run: RunResult) -> bool:
     inconclusive one without a block compared nothing.
     """
     return any(
-        verdict.outcome is Outcome.SAME_CODE or (verdict.outcome in COMPARED and verdict.interval)
+        verdict.outcome in (Outcome.SAME_CODE, Outcome.IDENTICAL)
+        or (verdict.outcome in COMPARED and verdict.interval)
         for test in run.tests
         for verdict in test.verdicts
     )
@@ -339,17 +357,22 @@ def _compared(run: RunResult) -> bool:
 def _gates(benchmarks: Sequence[Benchmark]) -> int:
     """Return the number of verdicts that share the build's false-alarm budget."""
     timed = [b for b in benchmarks if b.timed]
-    own = len(timed) + sum(b.memory * len(JUDGED) for b in benchmarks)
+    own = len(timed) + sum(b.memory * len(JUDGED) + (b.learning is not None) for b in benchmarks)
     starts = sum(len(b.spec.starts) for b in timed)
     exponents = len({b.family for b in timed if b.input_size is not None})
     return own + starts + exponents + efficiencies((b.nodeid, b.size) for b in timed)
 
 
 def _measure_all(
-    memory: MemoryCampaign, campaign: Campaign, budget: Budget, spent_s: dict[str, float]
+    learning: LearningCampaign,
+    memory: MemoryCampaign,
+    campaign: Campaign,
+    budget: Budget,
+    spent_s: dict[str, float],
 ) -> None:
-    """Scout, measure memory, then time, then what of memory its share of the budget was too small
-    for. A test that failed, was skipped or runs the same code in one is not run in the other.
+    """Train, scout, measure memory, then time, then what of memory and learning its share of the
+    budget was too small for. A test that failed, was skipped or runs the same code in one is not
+    run in the other.
     """
     sized = {nodeid: each.track for nodeid, each in memory.tracks.items()}
 
@@ -359,9 +382,21 @@ def _measure_all(
             memory.run(part)
         _hand_on_ends(sized, campaign.tracks)
 
+    others = bool(campaign.tracks or memory.tracks)
+    with _booked(spent_s, "learning", budget):
+        learning.run(budget.part(LEARNING_SHARE * budget.seconds) if others else budget)
     part = budget.part(MEMORY_SHARE * budget.seconds) if campaign.tracks else budget
     campaign.run(after_scouts=lambda: measure_memory(part))
     measure_memory(budget)
+    with _booked(spent_s, "learning", budget):
+        learning.run(budget)
+
+
+def _end_where_nothing_changed(stage: Stage, tracks: Sequence[Track]) -> None:
+    if stage.same_code is not None and stage.same_code.changes.none:
+        for track in tracks:
+            if stage.same_code.speaks_of(track.benchmark.nodeid):
+                track.ended = Ended.same_code(stage.same_code.changes)
 
 
 def _hand_on_ends(over: Mapping[str, Track], others: Mapping[str, Track]) -> None:
@@ -383,10 +418,14 @@ def _booked(spent_s: dict[str, float], part: str, budget: Budget) -> Iterator[No
 
 
 def _attached(
-    benchmarks: Sequence[Benchmark], timed: Sequence[TestResult], memory: MemoryCampaign
+    benchmarks: Sequence[Benchmark],
+    timed: Sequence[TestResult],
+    memory: MemoryCampaign,
+    learning: LearningCampaign,
 ) -> list[TestResult]:
-    """Return the tests in their order, with what is known of time and memory."""
+    """Return the tests in their order, with what is known of time, memory and learning."""
     results = {test.nodeid: test for test in timed}
     for nodeid in memory.tracks:
         results[nodeid] = memory.attached(nodeid, results.get(nodeid))
+    results |= {nodeid: learning.attached(nodeid) for nodeid in learning.tracks}
     return [results[b.nodeid] for b in benchmarks if b.nodeid in results]

@@ -170,6 +170,7 @@ class Spending:
     slices: float = 0.0  # of both sides
     profiles: float = 0.0
     memory: float = 0.0
+    learning: float = 0.0
     rest: float = 0.0
 
     def __add__(self, other: Self) -> Self:

@@ -12,6 +12,7 @@ from pytest_rlperf.model.quantity import (
     format_bytes,
     format_percent,
     format_rate,
+    format_return,
     format_time,
     growth_law,
 )
@@ -29,6 +30,7 @@ class Outcome(StrEnum):
     INCOMPARABLE = "incomparable"
     NO_BASELINE = "no_baseline"
     SAME_CODE = "same_code"  # it runs the same code on both sides: nothing was measured
+    IDENTICAL = "identical"  # both sides learned the same, bit for bit
     FAILED = "failed"  # the test itself failed: there is nothing to judge
     SKIPPED = "skipped"
     SHOWN = "shown"  # a number beside the verdicts, which nothing judges
@@ -57,6 +59,7 @@ WORST_FIRST = (
     Outcome.IMPROVED,
     Outcome.FASTER,
     Outcome.UNCHANGED,
+    Outcome.IDENTICAL,
     Outcome.SAME_CODE,
     Outcome.SKIPPED,
     Outcome.SHOWN,
@@ -125,6 +128,7 @@ class MetricFamily(StrEnum):
     GROWTH = "growth"  # blocks of all sizes of a test
     START = "start"  # blocks, one observation in each
     SCALING = "scaling"  # blocks of all sizes of an MPI job
+    LEARNING = "learning"  # trainings, one a seed
 
 
 class Rule(StrEnum):
@@ -181,6 +185,7 @@ EXPONENT, IMPORT_TIME, FIRST_CALL = "exponent", "import_time", "first_call"
 EFFICIENCY = "efficiency"
 
 _TIME, _MEMORY, _START = MetricFamily.TIME, MetricFamily.MEMORY, MetricFamily.START
+_LEARNING = MetricFamily.LEARNING
 KINDS = {
     kind.name: kind
     for kind in (
@@ -201,6 +206,10 @@ KINDS = {
         MetricKind(EXPONENT, None, MetricFamily.GROWTH, _exponent, relative=False),
         MetricKind(IMPORT_TIME, "ns", _START, format_time),
         MetricKind(FIRST_CALL, "ns", _START, format_time),
+        MetricKind("final_return", None, _LEARNING, format_return, Direction.HIGHER),
+        MetricKind("mean_return", None, _LEARNING, format_return, Direction.HIGHER),
+        MetricKind("steps_to_goal", "steps", _LEARNING, "{:,.0f} steps".format),
+        MetricKind("solved", None, _LEARNING, _share, Direction.HIGHER),
         MetricKind(EFFICIENCY, None, MetricFamily.SCALING, _share, Direction.HIGHER),
     )
 }
@@ -256,6 +265,15 @@ class Metric:
     @property
     def outcome(self) -> Outcome:
         return self.verdict.outcome
+
+    @property
+    def change(self) -> Interval | None:
+        """Its change as people read it: a return that falls has a minus."""
+        interval = self.verdict.interval
+        rises = self.family is MetricFamily.LEARNING and self.direction is Direction.HIGHER
+        if interval is None or not rises:
+            return interval
+        return Interval(-interval.change, -interval.high, -interval.low)
 
     def written(self, value: float) -> str:
         """Return a value of this metric as people read it."""

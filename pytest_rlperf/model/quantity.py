@@ -137,3 +137,8 @@ def _logarithm(sizes: Sequence[float]) -> float:
     centre = math.fsum(logs) / len(logs)
     squares = math.fsum((log - centre) ** 2 for log in logs)
     return math.fsum((log - centre) * math.log(log) for log in logs) / squares
+
+
+def format_return(value: float) -> str:
+    """Write a return with four digits: -0.1234, 487.5, 12,345."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"

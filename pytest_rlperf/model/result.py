@@ -12,6 +12,7 @@ from typing import TypedDict
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime, Spending
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import KpiResult
+from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
     PEAK,
@@ -24,9 +25,8 @@ from pytest_rlperf.model.metric import (
     Verdict,
     badness,
 )
-from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.model.plan import Plan, Scaling, Spec
 from pytest_rlperf.model.profile import Explanation
-from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import Name, NotNegative, Whole
 
 Facts = Mapping[Name, Name | int | bool | None]
@@ -221,6 +221,7 @@ class TestResult:
     differences: tuple[str, ...] = ()  # between the code of both sides, that it may have met
     explanation: Explanation | None = None  # None: nobody asked why
     memory: MemoryResult | None = None  # None: it was not asked for
+    learning: LearningResult | None = None  # None: nothing is learned
     cost: Spending | None = None  # None: an older result does not tell
 
     @property

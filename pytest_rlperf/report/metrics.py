@@ -6,6 +6,7 @@ Time has a table of its own (see `terminal`); a `MetricSection` describes each o
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import MemoryResult, Site
 from pytest_rlperf.model.metric import (
     COMPARED,
@@ -17,7 +18,7 @@ from pytest_rlperf.model.metric import (
     Verdict,
     badness,
 )
-from pytest_rlperf.model.quantity import format_bytes, format_percent
+from pytest_rlperf.model.quantity import format_bytes, format_percent, format_return
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.report.text import (
     WORDS,
@@ -36,8 +37,7 @@ def render_change(metric: Metric) -> str:
     """Return its change, a share of the base where it has one; empty: nothing was compared."""
     if not metric.kind.relative and metric.amount is not None:
         return metric.kind.write_amount(metric.amount.change)
-    interval = metric.verdict.interval
-    return format_percent(interval.change) if interval else ""
+    return format_percent(metric.change.change) if metric.change else ""
 
 
 def render_interval_of(metric: Metric) -> str:
@@ -45,14 +45,15 @@ def render_interval_of(metric: Metric) -> str:
     if metric.amount is not None:
         write = metric.kind.write_amount
         return f"[{write(metric.amount.low)}, {write(metric.amount.high)}]"
-    return render_interval(metric.verdict.interval) if metric.verdict.interval else ""
+    return render_interval(metric.change) if metric.change else ""
 
 
 def render_allowed(metric: Metric) -> str:
     """Return the change that is allowed; empty: none is."""
     if metric.threshold_abs is not None:
         return f"{metric.threshold_abs:+g}"
-    return format_percent(metric.verdict.threshold) if metric.verdict.threshold else ""
+    loss = -1 if metric.family is MetricFamily.LEARNING and metric.name != "steps_to_goal" else 1
+    return format_percent(loss * metric.verdict.threshold) if metric.verdict.threshold else ""
 
 
 def render_values_of(metric: Metric) -> str:
@@ -101,7 +102,14 @@ SIZES_AND_STARTS = MetricSection(
     remarked=frozenset(Outcome) - (WITHIN | {Outcome.REGRESSED, Outcome.NOT_MEASURED}),
     quiet=frozenset({Outcome.NOT_MEASURED}),  # as the time of the same test, which is told
 )
-SECTIONS = (MEMORY, SIZES_AND_STARTS)
+LEARNING = MetricSection(
+    "Learning",
+    frozenset({MetricFamily.LEARNING}),
+    "learning",
+    "seeds",
+    remarked=frozenset(Outcome) - {Outcome.REGRESSED},
+)
+SECTIONS = (LEARNING, MEMORY, SIZES_AND_STARTS)
 
 
 def render_metric_table(run: RunResult, section: MetricSection) -> list[StyledLine]:
@@ -176,6 +184,8 @@ def render_metric_failures(test: TestResult, against: str | None) -> list[str]:
                 f"  why: {metric.verdict.reason}",
                 f"  {metric.name}: {render_values_of(metric)}, {_measured_how(metric, test)}",
             ]
+        if regressed and test.learning is not None:
+            lines += [f"  {line}" for line in render_learning(test.learning)]
         if regressed and section is MEMORY and test.memory is not None:
             lines += [f"  {line}" for line in render_memory_evidence(test.memory)]
     return lines
@@ -183,6 +193,8 @@ def render_metric_failures(test: TestResult, against: str | None) -> list[str]:
 
 def _measured_how(metric: Metric, test: TestResult) -> str:
     number, label = len(metric.head), metric.verdict.label
+    if metric.family is MetricFamily.LEARNING:
+        return f"interquartile means of {number} seeds"
     if metric.family is MetricFamily.MEMORY and test.memory is not None:
         label = f" ({label})" if label else ""
         return f"{number} processes of {test.memory.repeats} calls{label}"
@@ -191,6 +203,7 @@ def _measured_how(metric: Metric, test: TestResult) -> str:
 
 # -- what holds the memory of a test: the evidence beside its metrics -----------------------------
 
+SEEDS_NAMED = 12
 LISTED = 6
 """The number of processes or lines that are named; more are counted."""
 
@@ -210,11 +223,31 @@ def render_memory_evidence(memory: MemoryResult) -> Iterator[str]:
         yield f"at the peak: {_lines(head.peak_sites)} (memray)"
 
 
+# -- what a test learned: the evidence beside its metric ------------------------------------------
+
+
+def render_learning(learning: LearningResult) -> Iterator[str]:
+    """Yield what the seeds of both sides came to, and how those ended that failed."""
+    for name, side in (("base", learning.base), ("head", learning.head)):
+        ends = (next(iter(t.curves.values()))[-1][1] if t.curves else None for t in side)
+        texts = ["failed" if end is None else format_return(end) for end in ends]
+        yield f"{name}, by seed: {', '.join(texts[:SEEDS_NAMED])}{_more(len(texts) - SEEDS_NAMED)}"
+    for name, side in (("head", learning.head), ("base", learning.base)):
+        broken = [training for training in side if training.failure]
+        if broken:
+            last = (broken[0].failure or "").strip().splitlines()[-1]
+            failed = f"{len(broken)} of {len(side)} seeds of {name} failed"
+            yield f"{failed}; seed {broken[0].seed}: {last}"
+
+
+def _more(number: int) -> str:
+    return f" and {number} more" if number > 0 else ""
+
+
 def _lines(sites: Sequence[Site]) -> str:
     return _named([(site.where, site.size_bytes) for site in sites])
 
 
 def _named(sizes: Sequence[tuple[str, int]]) -> str:
-    more = len(sizes) - LISTED
     named = ", ".join(f"{name} ({format_bytes(size)})" for name, size in sizes[:LISTED])
-    return named + (f" and {more} more" if more > 0 else "")
+    return named + _more(len(sizes) - LISTED)

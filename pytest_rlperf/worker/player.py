@@ -116,6 +116,30 @@ class Player:
         self.begin(order)
         self._play_block(order, plan.without_starts, kernels, None, None)
 
+    def train(self, train: Callable[[int], Any]) -> Any:
+        """Train once with the seed of the order; return what `train` did. An error of the training
+        is reported as what came of it, and ends the test all the same.
+        """
+        from pytest_rlperf.learning.training import failed, trained
+
+        if self._order is None or self._order.training is None:
+            raise FixtureError(
+                "rlperf_learning was called where nothing is learned; call it in the test body, in "
+                "a test that takes no other fixture that measures."
+            )
+        if self.played:
+            raise FixtureError("rlperf_learning judges one training a test; split it in two.")
+        self.played = True
+        try:
+            training, result = trained(train, self._order.training)
+        except RlperfError:
+            raise
+        except Exception as error:
+            self._channel.send(failed(self._order.training, error))
+            raise
+        self._channel.send(training)
+        return result
+
     def play(
         self, calls: Calls | Rounds, work: Work, steps: int | None, advice: str | None = MANY_CALLS
     ) -> Any:

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.code import Ran
+from pytest_rlperf.model.learning import Training
 from pytest_rlperf.mpi.rank_files import JobEnd
 from pytest_rlperf.wire import (
     Channel,
@@ -111,7 +112,7 @@ class Account:
                 self.collect_errors[nodeid] = text
             case Ready():
                 self.ready = True
-            case ScoutReport() | KernelSpeeds() | Measurement() | MemoryReport():
+            case ScoutReport() | KernelSpeeds() | Measurement() | MemoryReport() | Training():
                 self.report = message
             case Trouble(outcome, text, sections):
                 # The first report of a test is the cause; a failing teardown may follow.

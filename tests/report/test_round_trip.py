@@ -28,6 +28,7 @@ from pytest_rlperf.model.block import (
 )
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
+from pytest_rlperf.model.learning import LearningMetric, LearningResult, Training
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
 from pytest_rlperf.model.metric import (
     EFFICIENCY,
@@ -42,7 +43,7 @@ from pytest_rlperf.model.metric import (
     Severity,
     Verdict,
 )
-from pytest_rlperf.model.plan import Mode, Plan
+from pytest_rlperf.model.plan import Mode, Plan, Scaling, Spec
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -63,7 +64,6 @@ from pytest_rlperf.model.result import (
     TestResult,
     Vanished,
 )
-from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.report.result_file import run_as_dict, run_from
 from pytest_rlperf.report.result_file.read import equal_parts
 from tests.factories import examples
@@ -157,6 +157,8 @@ def several_blocks(draw: st.DrawFn) -> tuple[Block, ...]:
     return draw(several(one))
 
 
+seconds = counts.map(lambda milliseconds: milliseconds / 1000)
+
 # -- what is told beside ------------------------------------------------------------------------
 
 log_ratios = st.floats(-50, 50).map(lambda ratio: round(ratio, 9))
@@ -171,6 +173,17 @@ evidence = st.builds(
     Evidence, peaks, peaks, several(words), sites, sites, booleans, several(st.tuples(sizes, sizes))
 )
 troubles = st.builds(Verdict, st.sampled_from(Outcome), words)
+trainings = several(
+    st.builds(Training, counts, named(several(st.tuples(sizes, numbers))), words, seconds)
+)
+learnings = st.builds(
+    LearningResult,
+    st.sampled_from(LearningMetric),
+    trainings,
+    trainings,
+    maybe(numbers),
+    maybe(numbers),
+)
 memories = st.builds(MemoryResult, counts, evidence, maybe(evidence), maybe(troubles))
 
 functions = st.builds(Function, words, st.text("ab._<>", max_size=5))
@@ -201,7 +214,6 @@ explanations = st.builds(
     several(st.builds(Operator, words, sizes, sizes, sizes, sizes)),
 )
 
-seconds = counts.map(lambda milliseconds: milliseconds / 1000)
 costs = maybe(st.builds(Spending, *[seconds] * len(fields(Spending))))
 
 # -- tests and runs -----------------------------------------------------------------------------
@@ -235,6 +247,7 @@ def results(draw: st.DrawFn) -> TestResult:
         imported=draw(named(named(words))),
         explanation=draw(maybe(explanations)),
         memory=draw(maybe(memories)),
+        learning=draw(maybe(learnings)),
         cost=draw(costs),
         differences=draw(word_lists),
     )

@@ -23,6 +23,7 @@ from pytest_rlperf.model.block import (
 )
 from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
+from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import Evidence, MemoryResult
 from pytest_rlperf.model.metric import (
     EFFICIENCY,
@@ -37,7 +38,7 @@ from pytest_rlperf.model.metric import (
     Severity,
     Verdict,
 )
-from pytest_rlperf.model.plan import Plan
+from pytest_rlperf.model.plan import Plan, Scaling, Spec
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -59,7 +60,6 @@ from pytest_rlperf.model.result import (
     TestResult,
     Vanished,
 )
-from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import (
     LEAST,
     Counting,
@@ -295,6 +295,7 @@ class TestRow(TypedDict):
     imported: dict[str, dict[str, str]]
     differences: NotRequired[list[str]]
     memory: MemoryRow | None
+    learning: NotRequired[Annotated[Row, Like(LearningResult)] | None]
     cost: Annotated[Row, Like(Spending)] | None
     metrics: list[MetricRow]
     profile: NotRequired[ProfileRow]
@@ -454,6 +455,7 @@ def _test(row: Row, folder: Path | None) -> TestResult:
         differences=tuple(row.get("differences", ())),
         explanation=_explanation(row["profile"], folder) if "profile" in row else None,
         memory=None if row["memory"] is None else _memory(row["memory"]),
+        learning=_known(LearningResult, row.get("learning")),
         cost=_known(Spending, row.get("cost")),
     )
     if not test.verdicts:

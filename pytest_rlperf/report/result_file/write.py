@@ -143,6 +143,7 @@ def _test(test: TestResult) -> Row:
         "imported": plain(test.imported),
         "differences": list(test.differences),
         "memory": None if test.memory is None else _memory(test.memory),
+        **({} if test.learning is None else {"learning": plain(test.learning)}),
         "cost": _cost(test.cost),
         "metrics": [_metric(metric) for metric in test.metrics],
         **({} if why is None else {"profile": _explanation(why)}),
@@ -175,7 +176,7 @@ def _metric(metric: Metric) -> Row:
             return {**row, "block_changes": list(metric.block_changes)}
         case MetricFamily.GROWTH | MetricFamily.START:
             return {**row, "curve": plain(metric.curve)}
-        case MetricFamily.MEMORY | MetricFamily.SCALING:
+        case MetricFamily.MEMORY | MetricFamily.SCALING | MetricFamily.LEARNING:
             return row
 
 

@@ -1,25 +1,28 @@
 """What a test can say and use: markers, fixtures, the library's function and the hook."""
 
 import inspect
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
 import pytest_rlperf
 from pytest_rlperf import fixtures
-from pytest_rlperf.fixtures import Rlperf, RlperfMemory, RlperfMpi
-from pytest_rlperf.markers import CHECKS, MARKER, MPI_MARKER
-from pytest_rlperf.model.spec import RankSpec, Spec
+from pytest_rlperf.fixtures import Rlperf, RlperfLearning, RlperfMemory, RlperfMpi
+from pytest_rlperf.markers import CHECKS, LEARNING_CHECKS, LEARNING_MARKER, MARKER, MPI_MARKER
+from pytest_rlperf.model.learning import LearningSpec
+from pytest_rlperf.model.plan import RankSpec, Spec
 from pytest_rlperf.plugin import HookSpecs
 from tests.docs.reference.texts import code, comments, docstring, prose, signature, table
 
 KINDS = {
     "rlperf": Rlperf,
     fixtures.MEMORY_FIXTURE: RlperfMemory,
+    fixtures.LEARNING_FIXTURE: RlperfLearning,
     fixtures.MPI_FIXTURE: RlperfMpi,
     fixtures.SIZE_FIXTURE: None,
 }
 """Fixtures, with the class of what a test gets; None: a plain value."""
+Checks = Mapping[str, tuple[str, Callable[[Any], bool]]]
 
 
 def render_markers() -> Iterator[str]:
@@ -28,13 +31,15 @@ def render_markers() -> Iterator[str]:
     yield _keywords(Spec)
     yield f"\n`@pytest.mark.{MPI_MARKER}(...)` takes all of these, and\n"
     yield _keywords(RankSpec)
+    yield f"\n`@pytest.mark.{LEARNING_MARKER}(...)` says what a test with that fixture learns:\n"
+    yield _keywords(LearningSpec, LEARNING_CHECKS)
 
 
-def _keywords(spec: Any) -> str:
+def _keywords(spec: Any, checks: Checks = CHECKS) -> str:
     said = comments(spec)
     return table(
         ("keyword", "takes", "default", ""),
-        ((code(f.name), CHECKS[f.name][0], _default(f), prose(said[f.name])) for f in fields(spec)),
+        ((code(f.name), checks[f.name][0], _default(f), prose(said[f.name])) for f in fields(spec)),
     )
 
 
@@ -43,6 +48,8 @@ def _default(of: Any) -> str:
     if value is None or value == () or value == {}:
         return ""
     if isinstance(value, tuple):
+        if len(value) > 1:
+            return f"{value[0]} to {value[-1]}"
         (value,) = value
     return code(repr(str(value) if isinstance(value, str) else value))
 
@@ -71,7 +78,7 @@ def _uses(name: str, kind: type) -> Iterator[str]:
     if rows:
         yield table(("use", ""), rows)
         yield ""
-    if kind is not Rlperf:
+    if kind is not Rlperf and issubclass(kind, Rlperf):
         yield "Calling it, `measure` and `phase` are those of `rlperf`.\n"
 
 

@@ -1,0 +1,1 @@
+"""The learning gate: did the change break what the agent learns?"""

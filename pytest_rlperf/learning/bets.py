@@ -1,0 +1,141 @@
+"""Is head worse than the base by more than is allowed? A sequential test over pairs of seeds.
+
+A difference is that of one seed: what the base learned less what head learned. Under the
+hypothesis that differences lie symmetrically around a value, each sign of what is left of them
+after taking it away is a fair coin, whatever the sizes are: bounded, of two humps, of heavy tails.
+So one can bet on the signs. Before a coin falls its stake is chosen, a share of the wealth; whoever
+bets on the truth becomes rich, and under the hypothesis the wealth grows beyond 1 / a with a chance
+of at most a, at whatever moment one looks (Ville 1939). Hence one may look after every pair and
+stop whenever it is clear, and no number of looks has to be planned. Tests of symmetry are as old as
+Fisher (1935); that the sums of such coins, divided by what they are made of, behave well was shown
+by Efron (J. Am. Stat. Assoc. 64, 1969), and betting as a method of inference is described by
+Waudby-Smith and Ramdas (J. R. Stat. Soc. B 86, 2024).
+
+Two sides that learn alike have the same distribution, and the same seeds play no favourites: then
+differences are symmetric around zero exactly, without any further assumption. That protects
+unchanged code. Around the threshold symmetry is an assumption; a mistake there calls a change
+that is about as large as what is allowed.
+
+A stake is `tanh(k |x| / s)`, with `s` the root mean square of the differences so far: for normal
+differences the best one, where `k` is their mean over their standard deviation. That is not known,
+so the wealth is divided among three players who believe in different ones.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, fmean, stdev
+
+from pytest_rlperf.model.learning import LEAST_SEEDS
+from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.stats.decide import BUILD_LEVEL, Decision
+
+BELIEFS = (0.5, 1.0, 2.0)
+"""Means of the differences over their standard deviation, one a player."""
+LIMIT_LEVEL = 0.025
+"""The chance that a loss of exactly what is allowed is called worse, or passes: what the shown
+interval leaves out at each end, so that the two agree."""
+DETECT_POWER = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class LearningGate:
+    """The rule for one test; differences are shares of what the base learns."""
+
+    threshold: float
+    tests: int = 1  # judged in this build
+
+    @property
+    def unchanged_level(self) -> float:
+        return BUILD_LEVEL / max(1, self.tests)
+
+
+def wealth_path(differences: Iterable[float]) -> Iterator[float]:
+    """Yield after each of them the logarithm of what bets that they are above zero made of 1."""
+    wealth = [0.0] * len(BELIEFS)
+    squares = 0.0
+    for number, x in enumerate(differences, start=1):
+        squares += x * x
+        if x != 0.0 and squares > 0.0:
+            size = x / math.sqrt(squares / number)
+            for player, belief in enumerate(BELIEFS):
+                # log(1 + tanh y) without loss of digits where y is far below zero.
+                wealth[player] += math.log(2.0) - math.log1p(math.exp(-2.0 * belief * size))
+        most = max(wealth)
+        yield most + math.log(fmean(math.exp(own - most) for own in wealth))
+
+
+def log_wealth(differences: Iterable[float]) -> float:
+    """Return what the bets came to in the end."""
+    *_, last = wealth_path(differences)
+    return last
+
+
+def decide(differences: Sequence[float], gate: LearningGate, exhausted: bool) -> Decision:
+    """Decide on the pairs so far; a pure function of their order."""
+    pairs = len(differences)
+    outcome = _outcome(differences, gate) if pairs >= LEAST_SEEDS else None
+    if outcome is None and not exhausted:
+        return Decision(None, pairs, next_look=max(LEAST_SEEDS, pairs + 1))
+    return Decision(
+        outcome or Outcome.INCONCLUSIVE,
+        pairs,
+        interval=interval_of(differences) if pairs > 1 else None,
+        detectable=_detectable(differences, gate) if pairs > 1 else None,
+        out_of_time=outcome is None,
+    )
+
+
+def _outcome(differences: Sequence[float], gate: LearningGate) -> Outcome | None:
+    sure = -math.log(LIMIT_LEVEL)
+    beyond = log_wealth(x - gate.threshold for x in differences)
+    if beyond >= sure and log_wealth(differences) >= -math.log(gate.unchanged_level):
+        return Outcome.REGRESSED
+    if log_wealth(gate.threshold - x for x in differences) < sure:
+        return None
+    better = log_wealth(-gate.threshold - x for x in differences) >= sure
+    return Outcome.IMPROVED if better else Outcome.UNCHANGED
+
+
+def interval_of(differences: Sequence[float]) -> Interval:
+    """Return the mean difference with the values that no bet has refuted: 95 %, at every moment."""
+    mean = fmean(differences)
+    reach = max(abs(x - mean) for x in differences) or abs(mean) or 1e-9
+    refuted = -math.log(LIMIT_LEVEL)
+    low = _edge(lambda v: log_wealth(x - v for x in differences) >= refuted, mean, -reach)
+    high = _edge(lambda v: log_wealth(v - x for x in differences) >= refuted, mean, reach)
+    return Interval(mean, low, high)
+
+
+STEPS_OUT = 40
+HALVINGS = 30
+
+
+def _edge(is_refuted: Callable[[float], bool], mean: float, step: float) -> float:
+    """Return where values far from the mean begin to be refuted, seen from the mean.
+
+    With few pairs nothing is ever refuted: then as far as was looked.
+    """
+    inside, outside = mean, mean + step
+    for _ in range(STEPS_OUT):
+        if is_refuted(outside):
+            break
+        inside, outside = outside, mean + 2 * (outside - mean)
+    for _ in range(HALVINGS):
+        middle = (inside + outside) / 2
+        inside, outside = (inside, middle) if is_refuted(middle) else (middle, outside)
+    return outside
+
+
+def _detectable(differences: Sequence[float], gate: LearningGate) -> float:
+    """Return about the loss that so many pairs of this spread would have called in nine of ten
+    runs: the wealth of who believes the truth grows by half the square of mean over spread a pair.
+    """
+    pairs, spread = len(differences), stdev(differences)
+    players = math.log(len(BELIEFS))
+
+    def least(above: float, level: float) -> float:
+        needed = math.sqrt(2 * (players - math.log(level)))
+        return above + (needed + NormalDist().inv_cdf(DETECT_POWER)) * spread / math.sqrt(pairs)
+
+    return max(least(gate.threshold, LIMIT_LEVEL), least(0.0, gate.unchanged_level))

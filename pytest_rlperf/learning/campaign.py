@@ -1,0 +1,286 @@
+"""Tests of learning, one after the other: pairs of seeds until each is decided or time is up.
+
+Nothing has to be proven by statistics that can be proven by equality: where the first seeds learn
+the same on both sides, bit for bit, the test is done.
+"""
+
+import math
+import statistics
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.learning.bets import LearningGate, decide
+from pytest_rlperf.learning.runs import LearningRuns, SeedTask, Trained
+from pytest_rlperf.learning.scores import (
+    differences_of,
+    interquartile_mean,
+    scored,
+    tasks_of,
+    worst_of,
+)
+from pytest_rlperf.model.block import Spending
+from pytest_rlperf.model.learning import LearningMetric, LearningResult, LearningSpec, Training
+from pytest_rlperf.model.metric import Metric, Outcome, Verdict
+from pytest_rlperf.model.quantity import format_percent
+from pytest_rlperf.model.result import Failure, Progress, TestResult
+from pytest_rlperf.stats.decide import Decision
+from pytest_rlperf.stats.verdicts import Ended, severity
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.side import SideRun, State
+
+SURE_SEEDS = 3
+"""So many seeds that learn the same on both sides, bit for bit, show that nothing has changed; and
+so many that fail on both, that the training is broken."""
+AHEAD = 4
+"""Seeds that may be begun before the first of them is over on both sides."""
+NAMES = {
+    LearningMetric.FINAL: "final_return",
+    LearningMetric.AREA: "mean_return",
+    LearningMetric.STEPS: "steps_to_goal",
+    LearningMetric.SOLVED: "solved",
+}
+"""The metrics as results call them."""
+IDENTICAL = f"the first {SURE_SEEDS} seeds learned the same on both sides, bit for bit"
+LEARNS_NOTHING = (
+    "the base learns nothing beyond the worst return, so nothing could be lost; train longer, or "
+    "name the return of who has learned nothing: worst=..."
+)
+ALL_FAILED = "the training fails with every seed on both sides"
+
+
+@dataclass(slots=True)
+class LearningTrack:
+    """The learning of one test in a campaign, which fills this seed by seed."""
+
+    track: Track  # how it fails, is skipped, or has trouble on the base
+    spec: LearningSpec
+    sides: dict[int, dict[int, Training]] = field(default_factory=lambda: {HEAD: {}, BASE: {}})
+    begun: set[SeedTask] = field(default_factory=set)
+    decision: Decision | None = None
+    spent_s: float = 0.0
+
+    @property
+    def benchmark(self) -> Benchmark:
+        return self.track.benchmark
+
+    @property
+    def pairs(self) -> list[tuple[Training, Training]]:
+        """Return head and base of the seeds that both have trained, up to the first that is not
+        over: which seeds are judged must not depend on how long they take.
+        """
+        head, base = self.sides[HEAD], self.sides[BASE]
+        pairs = []
+        for seed in self.spec.seeds:
+            if seed not in head or seed not in base:
+                break
+            pairs.append((head[seed], base[seed]))
+        return pairs
+
+    @property
+    def open(self) -> bool:
+        track = self.track
+        if track.ended or track.failure or track.skipped is not None:
+            return False
+        return self.decision is None or self.decision.outcome is None
+
+    def next_task(self, own: Collection[int]) -> SeedTask | None:
+        """Return a training that nobody has begun, of a side that the asker has a worker of, if
+        there is one: to start another takes time. Nobody hurries far ahead of what is judged.
+        """
+        done = len(self.pairs)
+        near = self.spec.seeds[done : done + AHEAD]
+        sides = sorted(self.sides, key=lambda side: (side not in own, side))
+        tasks = (SeedTask(side, seed) for side in sides for seed in near)
+        task = next((task for task in tasks if task not in self.begun), None)
+        if task is not None:
+            self.begun.add(task)
+        return task
+
+
+class LearningCampaign:
+    """Runs tests to the verdicts on what they learn."""
+
+    def __init__(
+        self,
+        benchmarks: Sequence[Benchmark],
+        runs: LearningRuns,
+        *,
+        gates: int,
+        show: Callable[[Progress], None],
+    ) -> None:
+        """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget."""
+        self.tracks = {
+            b.nodeid: LearningTrack(Track(b), b.learning) for b in benchmarks if b.learning
+        }
+        self._runs = runs
+        self._gates = gates
+        self._show = show
+
+    def run(self, budget: Budget) -> None:
+        """Fill the tracks as far as the budget goes, each with its part of what is left."""
+        waiting = [track for track in self.tracks.values() if track.open]
+        while waiting and budget.left_s() > 0:
+            track = waiting.pop(0)
+            self._run(track, budget.part(budget.left_s() / (len(waiting) + 1)), budget)
+
+    def _run(self, track: LearningTrack, part: Budget, budget: Budget) -> None:
+        begun = time.monotonic()
+        # What was begun and not finished, when time was up, is to be trained again.
+        track.begun = {SeedTask(side, s) for side, seeds in track.sides.items() for s in seeds}
+        until = begun + part.left_s()
+        trained = self._runs.run(track.benchmark, track, track.spec.timeout, until)
+        try:
+            for each in trained:
+                self._take(track, each)
+                self._judge(track, exhausted=False)
+                self._show_progress(track, budget)
+                if not track.open:
+                    break
+        finally:
+            trained.close()
+            track.spent_s += time.monotonic() - begun
+
+    def _take(self, track: LearningTrack, trained: Trained) -> None:
+        """Note what a training gave; where it gave nothing, the test is to blame."""
+        training, run, side = trained.training, trained.run, trained.task.side
+        if training is None:
+            track.track.both_ran((run,) if side == HEAD else (SideRun(State.RAN), run))
+            return
+        track.sides[side][training.seed] = training
+        if side == HEAD and training.failure is None and run.state is State.FAILED:
+            # What the test asserts of a training, it asserts of every seed.
+            track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)
+
+    def _judge(self, track: LearningTrack, exhausted: bool) -> None:
+        if not track.open or not (pairs := track.pairs):
+            return
+        first = pairs[:SURE_SEEDS]
+        if len(first) == SURE_SEEDS and all(head.is_identical(base) for head, base in first):
+            track.track.ended = Ended(Outcome.IDENTICAL, IDENTICAL)
+        elif len(first) == SURE_SEEDS and all(
+            head.failure and base.failure for head, base in first
+        ):
+            track.track.failure = Failure(f"{ALL_FAILED}\n\n{pairs[0][0].failure}")
+        else:
+            last = exhausted or len(pairs) == len(track.spec.seeds)
+            head, base = zip(*pairs, strict=True)
+            differences = differences_of(scored(head, base, track.spec))
+            if differences is not None:
+                gate = LearningGate(track.spec.threshold, self._gates)
+                track.decision = replace(decide(differences, gate, last), out_of_time=exhausted)
+            elif last:
+                track.track.ended = Ended(Outcome.INCOMPARABLE, LEARNS_NOTHING)
+
+    def close(self, budget_s: float, interrupted: bool) -> None:
+        """Judge all by what was trained, since there will be no more."""
+        for track in self.tracks.values():
+            self._judge(track, exhausted=True)
+            if track.open and not interrupted:
+                track.track.ended = Ended.not_measured("its learning", budget_s, None)
+
+    # -- results ------------------------------------------------------------------------------
+
+    def attached(self, nodeid: str) -> TestResult:
+        """Return the result of a test."""
+        track = self.tracks[nodeid]
+        b = track.benchmark
+        return TestResult(
+            nodeid,
+            b.spec,
+            metrics=(_metric(track),),
+            failure=track.track.failure,
+            skipped=track.track.skipped,
+            source_hash=b.source_hash,
+            repeat_command=b.repeat_command,
+            cost=Spending(learning=track.spent_s),
+            learning=_result(track),
+        )
+
+    def _show_progress(self, track: LearningTrack, budget: Budget) -> None:
+        interval = track.decision.interval if track.decision else None
+        self._show(
+            Progress(
+                decided=sum(not each.open for each in self.tracks.values()),
+                tests=len(self.tracks),
+                blocks=len(track.pairs),
+                widest=interval.width / 2 if interval else None,
+                elapsed_s=budget.elapsed_s(),
+                budget_s=budget.seconds,
+                label="learning",
+            )
+        )
+
+
+def _metric(track: LearningTrack) -> Metric:
+    """Return what is judged, with its verdict; values are interquartile means over the seeds."""
+    name, pairs = NAMES[track.spec.metric], track.pairs
+    metric = Metric(name, _verdict(track))
+    if not pairs:
+        return metric
+    head, base = zip(*pairs, strict=True)
+    tasks = scored(head, base, track.spec)
+    heads, bases = (
+        tuple(map(statistics.fmean, zip(*sides, strict=True)))
+        for sides in zip(*((task.head, task.base) for task in tasks.values()), strict=True)
+    )
+    return replace(
+        metric,
+        head=heads,
+        base=bases,
+        value=interquartile_mean(heads),
+        base_value=interquartile_mean(bases),
+    )
+
+
+def _verdict(track: LearningTrack) -> Verdict:
+    threshold, ended, decision = track.spec.threshold, track.track.ended, track.decision
+    if ended is not None:
+        return Verdict(ended.outcome, ended.reason, threshold)
+    if decision is None or decision.outcome is None:
+        reason = "the run was interrupted before its learning was judged; run it again"
+        return Verdict(Outcome.INCONCLUSIVE, reason, threshold)
+    regressed = decision.outcome is Outcome.REGRESSED and decision.interval is not None
+    return Verdict(
+        outcome=decision.outcome,
+        reason=_reason(decision, threshold),
+        threshold=threshold,
+        interval=decision.interval,
+        detectable=decision.detectable,
+        severity=severity(decision.interval.change) if regressed and decision.interval else None,
+    )
+
+
+def _reason(decision: Decision, threshold: float) -> str:
+    allowed, seeds = format_percent(threshold, signed=False), f"{decision.blocks} seeds"
+    match decision.outcome:
+        case Outcome.REGRESSED:
+            return f"it learns less, by more than the allowed {allowed}, beyond doubt"
+        case Outcome.IMPROVED:
+            return f"it learns more, by more than {allowed}"
+        case Outcome.UNCHANGED:
+            rare = format_percent(unseen(decision.blocks), signed=False)
+            return f"within the allowed {allowed}; what strikes {rare} of the seeds may go unseen"
+        case _:
+            cure = "raise --rlperf-budget" if decision.out_of_time else "give it more seeds"
+            return f"{seeds} could not tell it from the allowed {allowed}; {cure}, or allow more"
+
+
+def unseen(seeds: int) -> float:
+    """Return the share of seeds that may fail although, by chance of one in twenty, none did."""
+    return 1 - math.pow(0.05, 1 / seeds)
+
+
+def _result(track: LearningTrack) -> LearningResult:
+    head, base = ([pair[side] for pair in track.pairs] for side in (HEAD, BASE))
+    every = (*head, *base)
+    worst = min((worst_of(every, task, track.spec) for task in tasks_of(every)), default=None)
+    return LearningResult(
+        metric=track.spec.metric,
+        head=tuple(head),
+        base=tuple(base),
+        goal=track.spec.goal,
+        worst=worst if every else None,
+    )

@@ -1,0 +1,180 @@
+"""`rlperf_learning`: what two revisions learn, seed by seed."""
+
+import json
+
+import pytest
+
+from .projects import Ended, Workshop
+
+LIBRARY = """
+import random
+
+SKILL = {skill}
+
+def train(seed, start={start}):
+    rng = random.Random(start + seed)
+    return [(steps, SKILL * 5 * steps * rng.uniform(0.95, 1.05)) for steps in (0, 50, 100)]
+
+def breaks(seed):
+    if SKILL < 1 and seed % 2:
+        raise ValueError(f"no action for seed {{seed}}")
+    return 100.0
+
+def dies(seed):
+    if SKILL < 1:
+        import os
+        os.abort()
+    return 100.0
+
+def diverges(seed):
+    return float("nan") if SKILL < 1 else 100.0
+
+def helper():
+    return {helper}
+"""
+TESTS = """
+import lib
+import pytest
+
+@pytest.mark.rlperf_learning(seeds=24)
+def test_learns(rlperf_learning):
+    assert rlperf_learning(lib.train)[-1][0] == 100
+
+def test_breaks(rlperf_learning):
+    rlperf_learning(lib.breaks)
+
+def test_dies(rlperf_learning):
+    rlperf_learning(lib.dies)
+
+def test_diverges(rlperf_learning):
+    rlperf_learning(lib.diverges)
+
+def test_asserts(rlperf_learning):
+    assert rlperf_learning(lib.breaks) < 0
+"""
+BASE = {"lib.py": LIBRARY.format(skill=1, start=0, helper=1), "tests/test_learning.py": TESTS}
+SAME = {"lib.py": LIBRARY.format(skill=1, start=0, helper=2)}
+OTHER_DRAWS = {"lib.py": LIBRARY.format(skill=1, start=1000, helper=1)}
+WORSE = {"lib.py": LIBRARY.format(skill=0.6, start=0, helper=1)}
+LEARNS = ("-k", "test_learns")
+
+
+@pytest.fixture(scope="module")
+def worse(workshop: Workshop) -> Ended:
+    return workshop.project("learning-worse", BASE, WORSE).measure("--rlperf-budget=10000")
+
+
+def test_who_learns_less_fails(worse: Ended):
+    assert worse.code == 1
+    metric = worse.metric("test_learns", "final_return")
+    assert (metric["outcome"], metric["direction"], metric["threshold"]) == (
+        "regressed", "higher", 0.1,
+    )  # fmt: skip
+    assert metric["change"] == pytest.approx(0.4, abs=0.03)  # positive: worse
+    assert metric["low"] > 0.1
+    assert 6 <= metric["blocks"] <= 24
+    assert metric["value"] == pytest.approx(0.6 * metric["base_value"], rel=0.05)
+
+
+def test_a_failing_test_shows_both_sides_by_seed(worse: Ended):
+    shown = worse.section("test_learns")
+    assert "REGRESSED (high): final_return -4" in shown
+    assert "against base" in shown
+    assert "allowed -10.0 %" in shown
+    assert "it learns less, by more than the allowed 10.0 %, beyond doubt" in shown
+    assert "base, by seed: " in shown
+    assert "head, by seed: " in shown
+    assert "repeat: pytest " in shown
+
+
+def test_curves_of_both_sides_are_in_the_result(worse: Ended):
+    learning = worse.test("test_learns")["learning"]
+    assert [training["seed"] for training in learning["head"]] == list(
+        range(worse.metric("test_learns", "final_return")["blocks"])
+    )
+    head, base = (learning[side][0]["curves"][""] for side in ("head", "base"))
+    assert [steps for steps, _ in head] == [0, 50, 100]
+    assert head[2][1] == pytest.approx(0.6 * base[2][1])
+
+
+def test_a_seed_that_fails_is_the_worst_return_with_its_traceback(worse: Ended):
+    assert worse.metric("test_breaks", "final_return")["outcome"] == "regressed"
+    shown = worse.section("test_breaks")
+    assert "seeds of head failed; seed 1: ValueError: no action for seed 1" in shown
+    assert "seeds of base failed" not in shown
+
+
+def test_a_seed_that_ends_its_process_is_the_worst_return(worse: Ended):
+    assert worse.metric("test_dies", "final_return")["outcome"] == "regressed"
+    assert "the head worker ended (signal SIGABRT) during this test" in json.dumps(
+        worse.test("test_dies")["learning"]
+    )
+
+
+def test_a_training_that_diverges_has_failed(worse: Ended):
+    assert worse.metric("test_diverges", "final_return")["outcome"] == "regressed"
+    assert "the training has diverged: its return is nan" in worse.section("test_diverges")
+
+
+def test_what_a_test_asserts_it_asserts_of_every_seed(worse: Ended):
+    assert worse.test("test_asserts")["outcome"] == "failed"
+    assert "assert 100.0 < 0" in worse.section("test_asserts")
+
+
+def test_the_same_curves_are_identical(workshop: Workshop):
+    ended = workshop.project("learning-same", BASE, SAME).measure(*LEARNS)
+    assert ended.code == 0, ended.text
+    assert ended.metric("test_learns", "final_return")["outcome"] == "identical"
+    assert "the first 3 seeds learned the same on both sides, bit for bit" in ended.text
+
+
+def test_the_same_tree_needs_no_training(workshop: Workshop):
+    ended = workshop.project("learning-none", BASE).measure(*LEARNS, "--rlperf-same-code=skip")
+    assert ended.metric("test_learns", "final_return")["outcome"] == "same_code"
+
+
+def test_other_draws_of_the_same_skill_pass(workshop: Workshop):
+    ended = workshop.project("learning-draws", BASE, OTHER_DRAWS).measure(*LEARNS)
+    assert ended.code == 0, ended.text
+    metric = ended.metric("test_learns", "final_return")
+    assert metric["outcome"] == "unchanged"
+    assert metric["high"] < 0.1
+
+
+def test_a_plain_run_trains_once(workshop: Workshop):
+    ended = workshop.project("learning-plain", BASE).run(*LEARNS, json_result=False)
+    assert ended.code == 0
+    assert "1 passed" in ended.text
+
+
+@pytest.mark.parametrize(
+    ("test", "sentence"),
+    [
+        (
+            "@pytest.mark.rlperf_learning(metric='solved')\ndef test_x(rlperf_learning): pass",
+            "metric='solved' needs the return that is to be reached; add goal=",
+        ),
+        (
+            "@pytest.mark.rlperf_learning(seeds=3)\ndef test_x(rlperf_learning): pass",
+            "is not a number of seeds, at least 6, or a list of as many different ones",
+        ),
+        (
+            "@pytest.mark.rlperf_learning(seed=9)\ndef test_x(rlperf_learning): pass",
+            "has no keyword 'seed'; did you mean 'seeds'?",
+        ),
+        (
+            "@pytest.mark.rlperf_learning()\ndef test_x(): pass",
+            "does not take the fixture of that name; add it to the arguments of the test",
+        ),
+        (
+            "def test_x(rlperf, rlperf_learning): pass",
+            "takes rlperf_learning and another fixture that measures; split it in two tests",
+        ),
+    ],
+)
+def test_what_cannot_be_obeyed_is_refused(workshop: Workshop, test: str, sentence: str):
+    name = f"learning-{abs(hash(test))}"
+    files = {"tests/test_x.py": f"import pytest\n\n{test}\n"}
+    ended = workshop.project(name, files).refuse("--rlperf", "--rlperf-against=base")
+    assert ended.code == 4
+    assert sentence in ended.text
