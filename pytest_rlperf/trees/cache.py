@@ -29,6 +29,8 @@ from pytest_rlperf.model.quantity import parse_bytes
 KEPT_TREES = 5
 """For each repository: enough for the branches somebody works on in a week."""
 
+OWN = "[0-9a-f]" * 10
+"""How folders of trees are called, by `digest`: others may lie beside them, and are somebody's."""
 OWNER = "repository"
 MOST_PATH = 1 << 16
 LOCK = ".lock"
@@ -93,11 +95,11 @@ def claim(cache: Path, repository: Path, key: str, length: int = 0) -> Slot:
 
 def prune_trees(cache: Path, keep: int = KEPT_TREES) -> None:
     """Drop the trees longest unused, and those of vanished repositories; never one in use."""
-    for owner in cache.glob(f"*/{OWNER}"):
+    for owner in cache.glob(f"{OWN}/{OWNER}"):
         folder = owner.parent
         locks = sorted(folder.glob(f"*{LOCK}"), key=_last_use, reverse=True)
         repository = read_plain(owner, MOST_PATH)
-        vanished = repository is None or not _is_there(repository)
+        vanished = repository is not None and not _is_there(repository)
         for lock in locks[0 if vanished else keep :]:
             _drop(lock)
         if vanished and not list(folder.glob(f"*{LOCK}")):
@@ -189,7 +191,7 @@ def cache_limit(environ: Mapping[str, str]) -> float:
 def sizes(cache: Path) -> dict[str, int]:
     """Return the bytes of each kind of thing that there is."""
     found = {words: _size(cache / name) for name, words in (REMADE | KEPT).items()}
-    trees = sum(_size(owner.parent) for owner in cache.glob(f"*/{OWNER}"))
+    trees = sum(_size(owner.parent) for owner in cache.glob(f"{OWN}/{OWNER}"))
     return {words: size for words, size in {TREES: trees, **found}.items() if size}
 
 
@@ -228,7 +230,7 @@ def _shrink(cache: Path, most_bytes: float) -> None:
     """
     left = sum(sizes(cache).values())
     made = [Path(f) for name in REMADE for f, _, files in os.walk(cache / name) if files]
-    locks = sorted(cache.glob(f"*/*{LOCK}"), key=_last_use)
+    locks = sorted(cache.glob(f"{OWN}/*{LOCK}"), key=_last_use)
     for folder in sorted(made, key=_newest):
         if left <= most_bytes:
             return

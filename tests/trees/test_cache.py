@@ -15,6 +15,9 @@ from pytest_rlperf.trees.cache import (
     KERNELS_FOLDER,
     OWNER,
     claim,
+    clear,
+    prune,
+    prune_trees,
     seed_bytecode,
     share_kernels,
 )
@@ -162,3 +165,28 @@ def test_a_link_for_a_lock_is_refused(tmp_path: Path):
     with pytest.raises(RevisionError, match="set RLPERF_CACHE to a folder"):
         claim(tmp_path / "cache", tmp_path, "key")
     assert not (tmp_path / "elsewhere").exists()
+
+
+@pytest.mark.parametrize("kind", ["folder", "file"])
+def test_what_others_keep_beside_the_trees_is_left_alone(tmp_path: Path, kind: str):
+    project = tmp_path / "cache" / "project"
+    owner = project / OWNER
+    kept = [project / "poetry.lock", project / "poetry.toml"]
+    kept.append(owner / "code.py" if kind == "folder" else owner)
+    for file in kept:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text("as it was")
+    prune(tmp_path / "cache", most_bytes=0)
+    clear(tmp_path / "cache")
+    assert all(file.exists() for file in kept)
+
+
+def test_trees_whose_owner_cannot_be_read_are_not_taken_for_abandoned(tmp_path: Path):
+    slot = claim(tmp_path / "cache", tmp_path, "key")
+    slot.path.mkdir()
+    slot.release()
+    owner = slot.path.with_name(OWNER)
+    owner.unlink()
+    owner.mkdir()
+    prune_trees(tmp_path / "cache")
+    assert slot.path.is_dir()
