@@ -219,8 +219,10 @@ def one_line(text: str) -> str:
     return " ".join(text.split())
 
 
-ORDER = re.compile(r"^(\s*)(::|##\[)", re.MULTILINE)
-"""A line that GitHub would obey in the log of a job."""
+ORDER = re.compile(r"(^[^\S\n]*:)(?=:)|##(?=\[)", re.MULTILINE)
+"""What GitHub would obey in the log of a job: two colons at the beginning of a line, or the older
+sign, which it looks for in all of it.
+"""
 
 
 class Harmless(io.TextIOBase):
@@ -230,15 +232,15 @@ class Harmless(io.TextIOBase):
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
-        self._begun = False  # in the middle of a line
+        self._begun = False  # in the middle of a line, after more than blanks
 
     def write(self, text: str) -> int:
         begun = self._begun
         shown = ORDER.sub(
-            lambda m: m[0] if begun and not m.start() else f"{m[1]}{m[2][0]} {m[2][1]}",
-            printable(text),
+            lambda m: m[0] if m[1] and begun and not m.start() else f"{m[0]} ", printable(text)
         )
-        self._begun = (self._begun or bool(text)) and not text.endswith("\n")
+        _, ended, rest = text.rpartition("\n")
+        self._begun = bool(rest.strip()) or (begun and not ended)
         self._stream.write(shown)
         return len(text)
 

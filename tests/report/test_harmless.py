@@ -36,7 +36,16 @@ def test_what_acts_on_its_reader_is_written_out(text: str, said: str):
 def test_no_line_is_an_order_to_the_job_that_shows_it(order: str):
     assert order not in shown("fine\n", order)
     assert order not in shown(f"fine\n{order}")
+    assert order not in shown("fine", f"\n{order}")
+    assert order.strip() not in shown(" ", order)
     assert shown("test_a.py", "::test_a") == "test_a.py::test_a"
+
+
+def test_the_older_sign_of_an_order_is_none_in_the_middle_of_a_line_either():
+    assert (
+        shown("a ##[error]forged", " ##[stop-commands]x")
+        == "a ## [error]forged ## [stop-commands]x"
+    )
 
 
 LINKS = ["GH-12", "gh-12", "#12", "a/b#12", "@name", "https://a.b", "www.a"]
