@@ -122,8 +122,9 @@ def _poll(rank: int, launcher: int, watched: Sequence[int]) -> bool:
     while os.waitid(os.P_PID, rank, flags) is None:
         try:
             for pid in watched:
-                os.kill(pid, 0)
-        except OSError:
+                with suppress(PermissionError):  # root's, as a batch system's launcher is
+                    os.kill(pid, 0)
+        except ProcessLookupError:
             return True
         if os.getppid() != launcher:
             return True
