@@ -197,11 +197,11 @@ class DataBranch:
         refs = [self.ref] if remote is None else [self.ref, self.tracked(remote)]
         for name in (*refs, "packed-refs", "shallow"):
             path = git_or_none(self.repository, "rev-parse", "--git-path", f"{name}.lock")
-            with suppress(OSError, KeyError):  # no such file, or of a user without a name
+            with suppress(OSError):  # no such file
                 lock = self.repository / (path or "")
                 age = _age(time.time() - lock.stat().st_mtime)
                 yield (
-                    f"git's lock {lock} is there, made {age} ago by {lock.owner()}; if no git is "
+                    f"git's lock {lock} is there, made {age} ago by {_owner(lock)}; if no git is "
                     "at work in this repository, a killed one left it: remove that file, and "
                 )
 
@@ -255,6 +255,13 @@ def _age(seconds: float) -> str:
         if seconds >= 2 * one:
             return f"{seconds / one:.0f} {unit}"
     return f"{seconds:.0f} seconds"
+
+
+def _owner(file: Path) -> str:
+    try:
+        return file.owner()
+    except KeyError:  # as whoever runs a container often is
+        return f"user {file.stat().st_uid}, who has no name here"
 
 
 def _is_ancestor(repository: Path, older: str, newer: str) -> bool:

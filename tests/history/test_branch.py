@@ -220,6 +220,21 @@ def test_a_lock_that_a_killed_git_left_is_named_with_its_age_and_owner(
     assert len(lines_on(remote)) == 2
 
 
+def test_a_lock_of_a_user_without_a_name_is_named_too(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    def nameless(_: Path) -> str:
+        raise KeyError("uid not found")
+
+    monkeypatch.setattr(Path, "owner", nameless)
+    monkeypatch.setattr(data_branch, "ATTEMPTS", 1)
+    lock = repository / ".git" / "refs" / "heads" / "rlperf-data.lock"
+    lock.touch()
+    said = rf"{lock} is there, made \d+ seconds ago by user {os.getuid()}, who has no name here;"
+    with pytest.raises(RlperfError, match=said):
+        HistoryBranch(repository).append([FIRST])
+
+
 def test_two_clones_that_push_at_once_lose_nothing(remote: Path):
     clones = {name: cloned(remote, name) for name in "ab"}
     wait_for(*([str(folder), name, "origin"] for name, folder in clones.items()))
