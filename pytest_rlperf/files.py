@@ -55,8 +55,9 @@ def write_for_user(path: Path, content: str | bytes) -> None:
 def private_folder(folder: Path) -> None:
     """Make a folder, with those above that are missing, that nobody else may look into."""
     for place in reversed((folder, *folder.parents)):
-        with suppress(FileExistsError):
-            place.mkdir(mode=0o700)
+        if not place.exists():  # macOS says of one that is there that it is a folder
+            with suppress(FileExistsError):
+                place.mkdir(mode=0o700)
     if not folder.is_dir():
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
@@ -125,7 +126,7 @@ def _drop_abandoned(path: Path) -> None:
     """Remove what can be: somebody else's leftover must not keep anybody from writing."""
     for part in path.parent.glob(f".{glob.escape(path.name)}.*{ENDING}"):
         with suppress(OSError):
-            handle = os.open(part, os.O_RDWR)
+            handle = os.open(part, os.O_RDWR | NOT_BY_LINK)
             try:
                 if try_lock(handle):
                     part.unlink()
@@ -207,7 +208,8 @@ def _put_aside(path: Path, file: IO[bytes], content: bytes, torn: bytes) -> Path
     if not torn:
         return None
     aside = path.with_name(path.name + ASIDE)
-    with aside.open("ab") as kept:
+    handle = os.open(aside, os.O_WRONLY | os.O_APPEND | os.O_CREAT | NOT_BY_LINK, 0o666)
+    with open(handle, "ab") as kept:
         _write(kept, torn.decode("utf-8", errors="replace") + "\n")
     file.truncate(len(content) - len(torn))
     return aside

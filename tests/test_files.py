@@ -1,5 +1,6 @@
 """A file is the old one or the new one, whole, whatever happens to its writer."""
 
+import errno
 import json
 import os
 import subprocess
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf import files
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.files import append_lines, read_lines, write_atomically
+from pytest_rlperf.files import append_lines, private_folder, read_lines, write_atomically
 from tests.factories import examples
 
 KILLED_200_TIMES = """
@@ -214,3 +215,37 @@ def test_reading_changes_nothing(tmp_path: Path):
     path.write_text("whole\nhal", encoding="utf-8")
     read_lines(path)
     assert path.read_text(encoding="utf-8") == "whole\nhal"
+
+
+def test_a_link_under_the_name_for_torn_lines_is_not_followed(tmp_path: Path):
+    path, precious = tmp_path / "lines", tmp_path / "precious"
+    precious.write_text("as it was")
+    path.write_text(f'{LINES[0]}\n{{"torn')
+    (tmp_path / "lines.torn").symlink_to(precious)
+    with pytest.raises(OSError, match="symbolic links"):
+        append_lines(path, [NEXT])
+    assert precious.read_text() == "as it was"
+    assert path.read_text() == f'{LINES[0]}\n{{"torn'
+
+
+def test_a_link_that_looks_like_a_leftover_is_not_opened(tmp_path: Path):
+    path, link = tmp_path / "result.json", tmp_path / f".result.json.x{files.ENDING}"
+    (tmp_path / "elsewhere").touch()
+    link.symlink_to(tmp_path / "elsewhere")
+    write_atomically(path, "new")
+    assert link.is_symlink()
+
+
+def test_a_private_folder_is_made_whatever_the_system_says_of_those_above(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    make = os.mkdir
+
+    def mkdir(path: Path, mode: int) -> None:
+        if os.path.isdir(path):  # macOS says so of the root
+            raise IsADirectoryError(errno.EISDIR, "Is a directory", str(path))
+        make(path, mode)
+
+    monkeypatch.setattr(os, "mkdir", mkdir)
+    private_folder(tmp_path / "a" / "b")
+    assert (tmp_path / "a" / "b").is_dir()

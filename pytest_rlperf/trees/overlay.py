@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path, PurePath, PurePosixPath
 
 from pytest_rlperf.errors import RevisionError
+from pytest_rlperf.files import write_atomically
 from pytest_rlperf.reading import parse_json, typed
 from pytest_rlperf.trees.git import GitFailed, Revision, git, listed
 from pytest_rlperf.trees.ownership import TEST_FOLDERS
@@ -225,6 +226,4 @@ def _is_same(source: Path, target: Path) -> bool:
 
 
 def _write_manifest(manifest: Path, paths: Iterable[str]) -> None:
-    fresh = manifest.with_name(manifest.name + ".new")
-    fresh.write_text(json.dumps(sorted(paths), indent=0), encoding="utf-8")
-    fresh.replace(manifest)
+    write_atomically(manifest, json.dumps(sorted(paths), indent=0))

@@ -63,6 +63,16 @@ def test_the_repository_is_not_touched(repo: Path):
     assert len(run_git(repo, "worktree", "list").splitlines()) == 1
 
 
+def test_a_link_beside_the_tree_is_not_followed(repo: Path):
+    precious = repo / "precious"
+    precious.write_text("as it was")
+    with laid_out(repo, "tests/test_bench.py") as tree:
+        beside = tree.path.with_name(f"{tree.path.name}.overlaid.new")
+        beside.symlink_to(precious)
+    laid_out(repo, "tests/test_bench.py").close()
+    assert precious.read_text() == "as it was"
+
+
 def test_the_next_run_finds_the_tree_and_restores_what_was_overlaid(repo: Path):
     write_files(repo, {"tests/helper.py": "# head only\n"})
     with laid_out(repo, "tests/test_bench.py", "tests/helper.py") as first:
