@@ -388,11 +388,21 @@ def test_the_report_of_a_file_is_the_report_of_its_run():
     assert render_sections(again) == render_sections(EVERYTHING)
 
 
+RANKS = RankFacts((5.0, 6.0), (0.1, 0.2), (1e6, 2e6))
+JOB = replace(block([10, 11], [9, 9]), head=side([10, 11], ranks=RANKS))
+
+
 def test_ranks_come_back_with_their_blocks():
-    ranks = RankFacts((5.0, 6.0), (0.1, 0.2), (1e6, 2e6))
-    jobs = tuple(replace(block([10, 11], [9, 9]), head=side([10, 11], ranks=ranks)) for _ in "ab")
-    run = run_result(a_test(blocks=jobs))
+    run = run_result(a_test(blocks=(JOB, JOB)))
     assert plain(run_from(plain(run)))["tests"][0]["ranks"] == plain(run)["tests"][0]["ranks"]
+
+
+def test_what_a_later_version_tells_of_ranks_is_passed_over(tmp_path: Path):
+    content = plain(run_result(a_test(blocks=(JOB,))))
+    content["tests"][0]["blocks"][0]["head"]["ranks"]["later"] = 5
+    write_json(tmp_path / "result.json", content)
+    run, _ = read_run(tmp_path / "result.json")
+    assert run.tests[0].blocks[0].head.ranks == RANKS
 
 
 @examples

@@ -6,6 +6,7 @@ the marker only what is shown. A proof of the gate is not read back.
 """
 
 from collections.abc import Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any, NotRequired, TypedDict, TypeVar, cast
 
@@ -167,7 +168,8 @@ class MetricRow(TypedDict):
 
 def _every_rank(row: Row) -> bool:
     """Return whether every rank has its time, its share of communication and its memory."""
-    return bool(row["own_ns"]) and len({len(row[name]) for name in row}) == 1
+    lengths = {len(row[field.name]) for field in fields(RankFacts)}
+    return bool(row["own_ns"]) and len(lengths) == 1
 
 
 class SideRow(TypedDict):

@@ -117,8 +117,16 @@ def _rename(rng: Random, tree: Any, holder: Any, key: Any) -> None:
         holder.insert(rng.randrange(len(holder) + 1), value(rng))
 
 
+def _add(rng: Random, tree: Any, holder: Any, key: Any) -> None:
+    """Put something there that only a later version knows."""
+    if isinstance(holder, dict):
+        holder["later"] = value(rng)
+    else:
+        holder.append(value(rng))
+
+
 _Act = Callable[[Random, Any, Any, Any], None]
-_ACTS: tuple[_Act, ...] = (_replace, _like, _like, _like, _drop, _drop, _swap, _rename)
+_ACTS: tuple[_Act, ...] = (_replace, _like, _like, _like, _drop, _drop, _swap, _rename, _add)
 
 
 def damaged_bytes(rng: Random, content: bytes) -> bytes:
