@@ -108,9 +108,10 @@ def load(path: str | Path, env: str | None = None) -> DeepAgent | QLearner:
     if not isinstance(agent, str) or agent not in registry.AGENTS:
         raise AgentFileError(f"{path} holds neither an agent nor a learner that is known here.")
     kind = registry.agent_type(agent)
+    loaded = kind.load(path)
     if env is None:
-        return kind.load(path)
-    batch = make_batch(env, header["shape"]["n_envs"])
+        return loaded
+    batch = make_batch(env, loaded.shape.n_envs)  # as many as fit to the rest of the file
     loaded = kind.load(path, batch)
     loaded.env_name = env
     return loaded

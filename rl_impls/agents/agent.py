@@ -302,6 +302,7 @@ class DeepAgent(ABC):
 def _shape_from(data: Mapping[str, Any]) -> Shape:
     for name in ("n_envs", "obs_size", "n_actions", "act_size"):
         _whole(data[name], name)
+    at_least(1, n_envs=data["n_envs"])
     bounds = {name: tuple(map(float, data[name])) for name in ("act_low", "act_high")}
     frame = tuple(_whole(length, "frame") for length in data.get("frame", ()))
     return Shape(**{**data, **bounds, "frame": frame})

@@ -1,5 +1,6 @@
 """`from rl_impls import PPO`: what a user meets first."""
 
+import json
 import re
 import subprocess
 import sys
@@ -102,6 +103,20 @@ def test_wrong_names_and_files_are_told(tmp_path):
     np.savez(tmp_path / "other.npz", header=np.frombuffer(b"{}", np.uint8))
     with pytest.raises(AgentFileError, match="neither an agent nor a learner"):
         load(tmp_path / "other.npz")
+
+
+@pytest.mark.parametrize("n_envs", [None, "two", 0, 10**9])
+def test_a_damaged_agent_that_shall_go_on_is_refused_before_its_environments_are_made(
+    tmp_path, n_envs
+):
+    with np.load(SAVED / "dqn_version_1.npz") as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop("header").tobytes())
+    header["shape"]["n_envs"] = n_envs
+    text = np.frombuffer(json.dumps(header).encode(), np.uint8)
+    np.savez(tmp_path / "agent.npz", header=text, **arrays)
+    with pytest.raises(AgentFileError, match="contradicts itself"):
+        load(tmp_path / "agent.npz", CARTPOLE)
 
 
 SAVED = Path(__file__).parent / "saved"  # by the release before the front, each with version 1

@@ -498,8 +498,8 @@ def _agents() -> list[bytes]:
     return contents
 
 
-def _load(file: Path, folder: Path) -> int:
-    rl_impls.load(file)
+def _load(file: Path, folder: Path, env: str | None = None) -> int:
+    rl_impls.load(file, env)
     return 0
 
 
@@ -550,5 +550,10 @@ SUBJECTS: Mapping[str, Subject] = {
         lambda: [b"12\n"], damaged_bytes, {"comment": partial(_comment_with, part="number")}
     ),
     "table": Subject(_tables, damaged_archive, {"load": _load}, "table.npz"),
-    "agent": Subject(_agents, damaged_archive, {"load": _load}, "agent.npz"),
+    "agent": Subject(
+        _agents,
+        damaged_archive,
+        {"load": _load, "go on": partial(_load, env="rl_impls/CartPole-v1")},
+        "agent.npz",
+    ),
 }
