@@ -25,7 +25,7 @@ from pytest_rlperf.history.branch import HistoryBranch
 from pytest_rlperf.history.file import HistoryFile
 from pytest_rlperf.trees import data_branch
 from tests.evidence.ends.trial import Trial, left_in
-from tests.factories import a_past, a_session, a_stored
+from tests.factories import a_past, a_stored
 from tests.trees.repositories import new_repository, run_git
 
 LONGEST_S = {"save": 0.02, "append to a file": 0.02, "append": 0.4, "push": 0.8}
@@ -73,9 +73,7 @@ class Kills:
         local = HistoryBranch(repository, "local")
         pushed = HistoryBranch(repository, remote="origin")
         return {
-            "save": lambda n: save_into(
-                baselines, [a_stored(sessions=(a_session(created=f"{n:09}"),))]
-            ),
+            "save": lambda n: save_into(baselines, [a_stored(f"test_a.py::{n}")]),
             "append to a file": lambda n: history.append([a_past(f"{n:040}")]),
             "append": lambda n: local.append([a_past(f"{n:040}")]),
             "push": lambda n: pushed.append([a_past(f"{n:040}")]),
@@ -128,9 +126,9 @@ class Kills:
     def _lost(self, kind: str, said: set[int]) -> str:
         self._known[kind] |= said
         if kind == "save":
-            stored = read_module(self._place / "baselines" / "test_a.json").values()
-            there = {int(test.sessions[-1].created) for test in stored}
-            return "" if there == {self._number} else f" saved was {self._number}, found {there};"
+            stored = read_module(self._place / "baselines" / "test_a.json")
+            lost = self._known[kind] - {int(nodeid.partition("::")[2]) for nodeid in stored}
+            return f" lost {sorted(lost)};" if lost else ""
         past = {
             "append to a file": lambda: HistoryFile(self._place / "history.jsonl").read(),
             "append": lambda: HistoryBranch(self._place / "repository", "local").read(),
