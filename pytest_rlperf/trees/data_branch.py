@@ -7,6 +7,7 @@ writers one sees that it came second, and begins again from what the other left.
 
 import os
 import random
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -34,6 +35,7 @@ MOVED_AT_REMOTE = (
     *MOVED_HERE, "non-fast-forward", "fetch first", "failed to update ref", "incorrect old value"
 )  # fmt: skip
 """The same of a push; the last is git's from 2.50 on."""
+LOCK = re.compile(r"Unable to create '([^'\n]+\.lock)'")
 
 Files = Mapping[str, bytes]
 """The content of files by their path."""
@@ -168,13 +170,15 @@ class DataBranch:
 
     def push(self, remote: str, union: Union, message: str) -> None:
         """Send the branch; what others sent meanwhile is brought in."""
-        for attempt in self._attempts(f"pushed to {remote!r}", remote):
+        refusals: list[str] = []
+        for attempt in self._attempts(f"pushed to {remote!r}", remote, refusals):
             if attempt:
                 self.pull(remote, union, message)
             try:
                 git(self.repository, "push", "--quiet", "--", remote, f"{self.ref}:{self.ref}")
                 return
             except GitFailed as error:
+                refusals.append(error.stderr)
                 if not any(words in error.stderr for words in MOVED_AT_REMOTE):
                     raise DataBranchError(
                         f"the branch {self.name!r} cannot be pushed to {remote!r} "
@@ -182,12 +186,15 @@ class DataBranch:
                         "branch here, and appending it again sends it."
                     ) from error
 
-    def _attempts(self, done: str, remote: str | None = None) -> Iterator[int]:
+    def _attempts(
+        self, done: str, remote: str | None = None, refusals: Sequence[str] = ()
+    ) -> Iterator[int]:
         for attempt in range(ATTEMPTS):
             if attempt:
                 time.sleep(random.uniform(0, PAUSE_S))
             yield attempt
-        why = next(self._locks(remote), f"others were faster in {ATTEMPTS} attempts; ")
+        locks = (*self._locks(remote), *_locks_there(remote, refusals))
+        why = locks[0] if locks else f"others were faster in {ATTEMPTS} attempts; "
         raise DataBranchError(f"the branch {self.name!r} could not be {done}: {why}append again.")
 
     def _locks(self, remote: str | None) -> Iterator[str]:
@@ -255,6 +262,15 @@ def _age(seconds: float) -> str:
         if seconds >= 2 * one:
             return f"{seconds / one:.0f} {unit}"
     return f"{seconds:.0f} seconds"
+
+
+def _locks_there(remote: str | None, refusals: Sequence[str]) -> Iterator[str]:
+    """Yield a sentence on each such file of the remote, as its last refusal names them."""
+    for lock in LOCK.findall("".join(refusals[-1:])):
+        yield (
+            f"git's lock {lock} is there, in {remote!r}; if no git is at work in it, a killed one "
+            "left it: remove that file, and "
+        )
 
 
 def _owner(file: Path) -> str:

@@ -235,6 +235,22 @@ def test_a_lock_of_a_user_without_a_name_is_named_too(
         HistoryBranch(repository).append([FIRST])
 
 
+def test_a_lock_that_a_killed_git_left_in_the_remote_is_named(
+    remote: Path, repository: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(data_branch, "ATTEMPTS", 1)
+    HistoryBranch(repository, remote="origin").append([FIRST])
+    lock = remote / "refs" / "heads" / "rlperf-data.lock"
+    lock.touch()
+    with pytest.raises(
+        RlperfError, match=r"rlperf-data\.lock is there, in 'origin'; .* and append"
+    ):
+        HistoryBranch(repository, remote="origin").append([SECOND])
+    lock.unlink()
+    HistoryBranch(repository, remote="origin").append([SECOND])
+    assert len(lines_on(remote)) == 2
+
+
 def test_two_clones_that_push_at_once_lose_nothing(remote: Path):
     clones = {name: cloned(remote, name) for name in "ab"}
     wait_for(*([str(folder), name, "origin"] for name, folder in clones.items()))
