@@ -99,12 +99,12 @@ class Order:
     deadline_s: float
     plan: Plan | None = None  # None: scout it, unless it is probed
     probe: Probe | None = None  # look at its memory instead of its time
-    training: int | None = None  # train with this seed instead, and measure nothing
     threads: int = 1
     nprocs: int = 0  # ranks of its job; 0: it needs none
     seed: int = 0
     cores: tuple[int, ...] = ()
     following: str | None = None  # the test that comes next: fixtures they share stay alive
+    training: int | None = None  # train with this seed instead, and measure nothing
 
     @property
     def kind(self) -> WorkerKind:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.model.block import DeviceFacts, RankFacts, SideBlock, Spending
 from pytest_rlperf.model.code import Ran
+from pytest_rlperf.model.learning import Training
 from pytest_rlperf.model.memory import Evidence, Pass, Probe, ProcessPeak, Site
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
@@ -84,6 +85,7 @@ MESSAGES: list[Message] = [
         Evidence((ProcessPeak("own", 5),), sites=(Site("a.py:3", 4, 1),), curve=((0.1, 2.0),)),
         call_s=0.25,
     ),
+    Training(3, {"": ((0.0, 1.5), (10.0, 2.5)), "pole": ()}, "E  why", seconds=0.5),
     Trouble("failed", "E  why", (("Captured stdout", "printed"),)),
     Met(Ran(met=("lib/near.py:step",), read=("lib/table.csv",), unseen=("it starts threads",))),
     Finished(played=True, imported={"lib": "/head/lib/__init__.py"}, cost=Spending(slices=0.5)),

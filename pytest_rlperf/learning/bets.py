@@ -18,7 +18,7 @@ that is about as large as what is allowed.
 
 A stake is `tanh(k |x| / s)`, with `s` the root mean square of the differences so far: for normal
 differences the best one, where `k` is their mean over their standard deviation. That is not known,
-so the wealth is divided among three players who believe in different ones.
+so the wealth is divided among four players who believe in different ones.
 """
 
 import math
@@ -30,7 +30,7 @@ from pytest_rlperf.model.learning import LEAST_SEEDS
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.stats.decide import BUILD_LEVEL, Decision
 
-BELIEFS = (0.5, 1.0, 2.0)
+BELIEFS = (0.5, 1.0, 2.0, 4.0)
 """Means of the differences over their standard deviation, one a player."""
 LIMIT_LEVEL = 0.025
 """The chance that a loss of exactly what is allowed is called worse, or passes: what the shown
@@ -97,34 +97,33 @@ def _outcome(differences: Sequence[float], gate: LearningGate) -> Outcome | None
     return Outcome.IMPROVED if better else Outcome.UNCHANGED
 
 
-def interval_of(differences: Sequence[float]) -> Interval:
-    """Return the mean difference with the values that no bet has refuted: 95 %, at every moment."""
+def interval_of(differences: Sequence[float]) -> Interval | None:
+    """Return the mean difference with the values that no bet has refuted: 95 %, at every moment.
+    None: there are so few that nothing can be refuted.
+    """
     mean = fmean(differences)
-    reach = max(abs(x - mean) for x in differences) or abs(mean) or 1e-9
+    reach = max(abs(x - mean) for x in differences) or abs(mean) or NEAR
     refuted = -math.log(LIMIT_LEVEL)
     low = _edge(lambda v: log_wealth(x - v for x in differences) >= refuted, mean, -reach)
     high = _edge(lambda v: log_wealth(v - x for x in differences) >= refuted, mean, reach)
-    return Interval(mean, low, high)
+    return None if low is None or high is None else Interval(mean, low, high)
 
 
-STEPS_OUT = 40
-HALVINGS = 30
+NEAR = 1e-9
+DOUBLINGS, HALVINGS = 20, 30
 
 
-def _edge(is_refuted: Callable[[float], bool], mean: float, step: float) -> float:
-    """Return where values far from the mean begin to be refuted, seen from the mean.
-
-    With few pairs nothing is ever refuted: then as far as was looked.
-    """
-    inside, outside = mean, mean + step
-    for _ in range(STEPS_OUT):
-        if is_refuted(outside):
-            break
-        inside, outside = outside, mean + 2 * (outside - mean)
+def _edge(is_refuted: Callable[[float], bool], mean: float, step: float) -> float | None:
+    """Return where values beyond the mean begin to be refuted; None: not even far away."""
+    steps = (2.0**number * step for number in range(DOUBLINGS))
+    far = next((step for step in steps if is_refuted(mean + step)), None)
+    if far is None:
+        return None
+    inside, outside = 0.0, far
     for _ in range(HALVINGS):
         middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if is_refuted(middle) else (middle, outside)
-    return outside
+        inside, outside = (inside, middle) if is_refuted(mean + middle) else (middle, outside)
+    return mean + outside
 
 
 def _detectable(differences: Sequence[float], gate: LearningGate) -> float:

@@ -92,9 +92,10 @@ class LearningTrack:
         """
         done = len(self.pairs)
         near = self.spec.seeds[done : done + AHEAD]
-        sides = sorted(self.sides, key=lambda side: (side not in own, side))
-        tasks = (SeedTask(side, seed) for side in sides for seed in near)
-        task = next((task for task in tasks if task not in self.begun), None)
+        every = (SeedTask(side, seed) for seed in near for side in (HEAD, BASE))
+        waiting = [task for task in every if task not in self.begun]
+        owned = (task for task in waiting if task.side in own)
+        task = next(owned, next(iter(waiting), None))
         if task is not None:
             self.begun.add(task)
         return task

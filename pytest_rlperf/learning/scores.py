@@ -126,6 +126,37 @@ def interquartile_mean(values: Sequence[float]) -> float:
     return statistics.fmean(sorted(values)[cut : len(values) - cut])
 
 
+@dataclass(frozen=True, slots=True)
+class Band:
+    """What the seeds of one side came to after so many steps."""
+
+    steps: float
+    low: float  # a quarter of them lies below
+    middle: float  # the interquartile mean
+    high: float  # and a quarter above
+
+
+def bands_of(trainings: Sequence[Training], task: str) -> list[Band]:
+    """Return the course over the steps, of the seeds that did not fail."""
+    curves = [training.curves[task] for training in trainings if task in training.curves]
+    every = sorted({steps for curve in curves for steps, _ in curve})
+    return [_band(steps, curves) for steps in every]
+
+
+def _band(steps: float, curves: Sequence[Curve]) -> Band:
+    values = sorted(_value_at(steps, curve) for curve in curves)
+    low, high = (values[round(share * (len(values) - 1))] for share in (TRIMMED, 1 - TRIMMED))
+    return Band(steps, low, interquartile_mean(values), high)
+
+
+def _value_at(steps: float, curve: Curve) -> float:
+    """Return the value on the line between two points; outside of the curve that of its end."""
+    for (s1, v1), (s2, v2) in pairwise(curve):
+        if s1 <= steps <= s2:
+            return v1 + (v2 - v1) * (steps - s1) / (s2 - s1)
+    return curve[0][1] if steps < curve[0][0] else curve[-1][1]
+
+
 def bootstrap(values: Sequence[float], seed: int = 0) -> tuple[float, float]:
     """Return the bounds of 95 % for the interquartile mean over seeds."""
     rng = random.Random(seed)

@@ -286,10 +286,7 @@ def render_verdict(run: RunResult) -> str:
     verdicts = [verdict for test in run.tests for verdict in test.verdicts]
     if not any(v.interval and v.outcome in COMPARED for v in verdicts):
         return "nothing was compared."
-    worse = [m for test in run.tests for m in test.metrics if m.outcome is Outcome.REGRESSED]
-    larger = any(metric.family is MetricFamily.MEMORY for metric in worse)
-    word = "slower or larger" if larger else "slower"
-    text = f"{slower} of {render_tests(len(outcomes))} {word} than allowed"
+    text = f"{slower} of {render_tests(len(outcomes))} {_worse_how(run)} than allowed"
     if not slower:
         text = "nothing regressed"
     if broken:
@@ -297,6 +294,16 @@ def render_verdict(run: RunResult) -> str:
     if unsure:
         text += f", {unsure} without a verdict"
     return f"{text}."
+
+
+def _worse_how(run: RunResult) -> str:
+    """Return "slower or larger": the ways in which tests are worse."""
+    worse = [m for test in run.tests for m in test.metrics if m.outcome is Outcome.REGRESSED]
+    families = {metric.family for metric in worse}
+    larger, learning = MetricFamily.MEMORY in families, MetricFamily.LEARNING in families
+    slower = not learning or bool(families - {MetricFamily.MEMORY, MetricFamily.LEARNING})
+    words = ["slower"] * slower + ["larger"] * larger + ["learning less"] * learning
+    return " or ".join(words)
 
 
 def render_tests(number: int) -> str:

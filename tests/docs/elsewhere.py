@@ -43,6 +43,8 @@ TESTED: Mapping[str, str] = {
     "pytest --rlperf --rlperf-baseline=before": STORED,
     "pytest --rlperf --rlperf-save=before": f"{WHOLE}/test_save.py::"
     "test_a_save_says_where_the_baseline_is",
+    "pytest --rlperf -k learns --rlperf-budget=1800": f"{WHOLE}/test_learning.py::"
+    "test_other_draws_of_the_same_skill_pass",
     "pytest --rlperf --rlperf-prove": PROVED,
     "pytest --rlperf --rlperf-prove tests/perf --rlperf-budget=120": PROVED,
     'pytest --rlperf --rlperf-against="${BEFORE}" --rlperf-json=result.json tests/perf': (

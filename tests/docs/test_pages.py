@@ -24,7 +24,7 @@ READERS: dict[str, Callable[[str], object]] = {
 }
 OPTION = re.compile(r"(?<![\w-])--rlperf(?:-[a-z]+)*")
 SETTING = re.compile(r"(?<![\w.])rlperf_[a-z_]+\b(?!\()")
-FIXTURES = frozenset({"rlperf_memory", "rlperf_mpi", "rlperf_size"})
+FIXTURES = frozenset({"rlperf_learning", "rlperf_memory", "rlperf_mpi", "rlperf_size"})
 FOLDER = re.compile(r"`((?:tests|pytest_rlperf|rl_impls)/[\w./]+)`")
 MADE_UP = frozenset(
     {"tests/perf/test_buffer.py", "tests/perf/test_first.py", "tests/test_url_benchmarks.py"}

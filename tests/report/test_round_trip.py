@@ -173,16 +173,17 @@ evidence = st.builds(
     Evidence, peaks, peaks, several(words), sites, sites, booleans, several(st.tuples(sizes, sizes))
 )
 troubles = st.builds(Verdict, st.sampled_from(Outcome), words)
+returns = numbers.map(lambda number: round(number, 9))
 trainings = several(
-    st.builds(Training, counts, named(several(st.tuples(sizes, numbers))), words, seconds)
+    st.builds(Training, counts, named(several(st.tuples(sizes, returns))), words, seconds)
 )
 learnings = st.builds(
     LearningResult,
     st.sampled_from(LearningMetric),
     trainings,
     trainings,
-    maybe(numbers),
-    maybe(numbers),
+    maybe(returns),
+    maybe(returns),
 )
 memories = st.builds(MemoryResult, counts, evidence, maybe(evidence), maybe(troubles))
 

@@ -2,7 +2,7 @@
 
 import statistics
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from pytest_rlperf.history.records import Trend, TrendPoint
 from pytest_rlperf.model.metric import Interval, Outcome
@@ -157,6 +157,7 @@ class Curve:
     name: str
     kind: str  # "head", "base" or "ideal"
     points: Sequence[Point]
+    band: Sequence[tuple[float, float, float]] = ()  # x, and from where to where it is shaded
 
 
 def curves_chart(
@@ -169,9 +170,10 @@ def curves_chart(
     measured: bool = False,
 ) -> Markup:
     """`measured`: the axis below names just the numbers at which there are points."""
-    thin = [Curve(each.name, each.kind, thinned(each.points)) for each in curves]
+    thin = [replace(each, points=thinned(each.points)) for each in curves]
     xs, ys = zip(*(point for each in thin for point in each.points), strict=True)
-    shown = ys if log else (0.0, *ys)
+    edges = [edge for each in thin for _, low, high in each.band for edge in (low, high)]
+    shown = ys if log else (0.0, *ys, *edges)
     y = spanning(shown, CURVES_HEIGHT - AXIS, LEGEND, log=log, unit=y_quantity.unit(ys))
     ticks = [(tick, y_quantity.shown(tick)) for tick in y.ticks()]
     left = EDGE + LETTER * max(len(text) for _, text in ticks)
@@ -182,9 +184,18 @@ def curves_chart(
         bottom_axis(x, CURVES_HEIGHT, x_quantity.shown, sorted(set(xs)) if measured else ()),
         lines([(left, y.at(tick), WIDTH - EDGE, y.at(tick)) for tick, _ in ticks], "grid"),
         [words(text, left - 6, y.at(tick) + 4, "end") for tick, text in ticks],
+        [_shaded(each, x, y) for each in thin if each.band],
         [_drawn(each, x, y) for each in thin],
         _legend(thin),
     )
+
+
+def _shaded(curve: Curve, x: Scale, y: Scale) -> Markup:
+    """Return the band as one area: along its upper edge, and back along the lower one."""
+    upper = [(at, high) for at, _, high in curve.band]
+    lower = [(at, low) for at, low, _ in reversed(curve.band)]
+    path = " ".join(f"{x.at(a):.0f},{y.at(b):.0f}" for a, b in (*upper, *lower))
+    return element("polygon", points=path, class_=f"band {curve.kind}")
 
 
 def _drawn(curve: Curve, x: Scale, y: Scale) -> list[Markup]:

@@ -16,8 +16,10 @@ from pytest_rlperf.history.report import (
     trend_notes,
     trend_rows,
 )
+from pytest_rlperf.learning.scores import bands_of, tasks_of
 from pytest_rlperf.metrics.within_run import phase_rows, render_moved
 from pytest_rlperf.model.block import Drift
+from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
     COMPARED,
@@ -43,10 +45,12 @@ from pytest_rlperf.profile.report import (
 )
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_alerts
 from pytest_rlperf.report.metrics import (
+    LEARNING,
     MEMORY,
     SIZES_AND_STARTS,
     metric_remarks,
     metric_rows,
+    render_learning,
     render_memory_evidence,
 )
 from pytest_rlperf.report.page.axes import BYTES, PLAIN, SECONDS
@@ -237,6 +241,49 @@ def _memory_charts(test: TestResult, memory: MemoryResult) -> Iterator[Markup]:
     ]
     if curves:
         yield curves_chart("Memory over time", curves, SECONDS, BYTES)
+
+
+# -- learning -----------------------------------------------------------------------------------
+
+
+def learning_part(test: TestResult) -> Markup | None:
+    learning = test.learning
+    if learning is None:
+        return None
+    return titled(
+        4,
+        "Learning",
+        table(metric_rows([test], LEARNING), "What was learned", last=False),
+        element("div", list(_learning_charts(test, learning)), class_="charts"),
+        bullets(render_learning(learning)),
+    )
+
+
+def _learning_charts(test: TestResult, learning: LearningResult) -> Iterator[Markup]:
+    for metric in LEARNING.metrics(test):
+        v = metric.verdict
+        if v.interval is not None:
+            title = "Loss: 95 % interval; shaded: more than allowed"
+            yield interval_chart(title, [IntervalRow(v.interval)], threshold=v.threshold)
+        if metric.head:
+            yield sides_chart(f"{metric.name}, seed by seed", metric.head, metric.base, PLAIN)
+    sides = {"base": learning.base, "head": learning.head}
+    for task in tasks_of((*learning.base, *learning.head)):
+        courses = {name: bands_of(side, task) for name, side in sides.items()}
+        curves = [
+            Curve(
+                name,
+                name,
+                [(band.steps, band.middle) for band in course],
+                [(band.steps, band.low, band.high) for band in course],
+            )
+            for name, course in courses.items()
+            if len(course) >= LEAST_POINTS
+        ]
+        if curves:
+            named = f" of {task}" if task else ""
+            title = f"Return{named} over the steps: interquartile mean and quartiles of the seeds"
+            yield curves_chart(title, curves, PLAIN, PLAIN)
 
 
 # -- time, and how to see it again --------------------------------------------------------------

@@ -1,0 +1,160 @@
+"""Seeds on both sides until a test is decided, with trainings that take no time."""
+
+from collections.abc import Callable, Generator
+from typing import Any
+
+import pytest
+
+from pytest_rlperf.gate.budget import Budget
+from pytest_rlperf.gate.track import Benchmark
+from pytest_rlperf.learning.campaign import AHEAD, SURE_SEEDS, LearningCampaign, unseen
+from pytest_rlperf.learning.runs import SeedTask, Trained
+from pytest_rlperf.model.learning import LearningSpec, Training
+from pytest_rlperf.model.metric import Metric, Outcome
+from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.side import SideRun, State
+
+Returns = Callable[[int], float | None]
+"""By seed; None: the training fails."""
+
+
+class FakeRuns:
+    """Two lanes that take turns, with workers of both sides."""
+
+    def __init__(self, head: Returns, base: Returns, stop_after: int | None = None) -> None:
+        self._returns = {HEAD: head, BASE: base}
+        self._stop_after = stop_after
+        self.trained: list[SeedTask] = []
+
+    def run(
+        self, benchmark: Benchmark, seeds: Any, timeout_s: float, until: float
+    ) -> Generator[Trained, None, None]:
+        while seeds.open and self._stop_after != len(self.trained):
+            task = seeds.next_task({HEAD, BASE})
+            assert task is not None
+            self.trained.append(task)
+            value = self._returns[task.side](task.seed)
+            failed = Training(task.seed, failure="boom")
+            training = failed if value is None else Training(task.seed, {"": ((0.0, value),)})
+            state = State.RAN if training.failure is None else State.FAILED
+            yield Trained(task, SideRun(state, training.failure or ""), training)
+
+
+def noisy(level: float, start: int = 0) -> Returns:
+    """Returns that differ from seed to seed by up to a tenth, in no order."""
+    return lambda seed: level * (1 + 0.1 * (((seed + start) * 7919) % 101 / 50 - 1))
+
+
+def played(
+    head: Returns, base: Returns, stop_after: int | None = None, **spec: Any
+) -> tuple[TestResult, FakeRuns]:
+    runs = FakeRuns(head, base, stop_after)
+    b = Benchmark("t.py::test", Spec(), "", "pytest", learning=LearningSpec(**spec), timed=False)
+    campaign = LearningCampaign([b], runs, gates=1, show=lambda progress: None)  # type: ignore[arg-type]
+    campaign.run(Budget(100.0, 0.0, clock=lambda: 0.0))
+    campaign.close(100.0, interrupted=False)
+    return campaign.attached(b.nodeid), runs
+
+
+def metric_of(test: TestResult) -> Metric:
+    (metric,) = test.metrics
+    return metric
+
+
+def test_the_same_curves_are_identical_after_the_first_seeds():
+    test, runs = played(noisy(500), noisy(500))
+    assert test.outcome is Outcome.IDENTICAL
+    assert len(runs.trained) == 2 * SURE_SEEDS
+    assert metric_of(test).base == metric_of(test).head
+
+
+def test_other_draws_pass():
+    test, _ = played(noisy(500, start=37), noisy(500))
+    assert test.outcome is Outcome.UNCHANGED
+    assert "within the allowed 10.0 %" in test.worst.reason
+
+
+def test_who_learns_less_has_regressed_after_a_few_seeds():
+    test, runs = played(noisy(300), noisy(500))
+    assert test.outcome is Outcome.REGRESSED
+    assert test.worst.interval is not None
+    assert test.worst.interval.low > 0.10
+    assert len(runs.trained) <= 2 * 12 + AHEAD
+    assert metric_of(test).value == pytest.approx(300, rel=0.1)
+
+
+def test_who_learns_more_has_improved():
+    assert played(noisy(900), noisy(500))[0].outcome is Outcome.IMPROVED
+
+
+def test_a_change_at_the_threshold_stays_open_until_the_seeds_are_used_up():
+    test, runs = played(noisy(450, start=11), noisy(500), seeds=tuple(range(12)))
+    assert test.outcome is Outcome.INCONCLUSIVE
+    assert "12 seeds could not tell it from the allowed 10.0 %; give it more seeds" in (
+        test.worst.reason
+    )
+    assert len(runs.trained) == 24
+
+
+def test_no_seed_is_left_out_and_none_trained_twice():
+    _, runs = played(noisy(450, start=11), noisy(500), seeds=(5, 3, 9, 1, 8, 2))
+    assert sorted((task.seed, task.side) for task in runs.trained) == sorted(
+        (seed, side) for seed in (5, 3, 9, 1, 8, 2) for side in (HEAD, BASE)
+    )
+
+
+def test_nobody_hurries_far_ahead_of_what_is_judged():
+    b = Benchmark("t.py::test", Spec(), "", "pytest", learning=LearningSpec())
+    track = LearningCampaign([b], FakeRuns(noisy(1), noisy(1)), gates=1, show=print).tracks[  # type: ignore[arg-type]
+        b.nodeid
+    ]
+    own = [track.next_task({HEAD}) for _ in range(AHEAD)]
+    assert [task.side for task in own if task] == [HEAD] * AHEAD
+    other = track.next_task({HEAD})
+    assert other == SeedTask(BASE, 0)
+    assert [track.next_task({BASE}) for _ in range(AHEAD)][-1] is None
+
+
+def test_seeds_that_fail_count_as_the_worst_return():
+    test, _ = played(lambda seed: None if seed % 2 else 500.0, noisy(500))
+    assert test.outcome is Outcome.REGRESSED
+    assert test.learning is not None
+    assert test.learning.worst == 0.0
+    assert min(metric_of(test).head) == 0.0
+
+
+def test_a_training_that_fails_everywhere_is_a_failure_of_the_test():
+    test, runs = played(lambda seed: None, lambda seed: None)
+    assert test.outcome is Outcome.FAILED
+    assert test.failure is not None
+    assert "the training fails with every seed on both sides" in test.failure.text
+    assert "boom" in test.failure.text
+    assert len(runs.trained) <= 2 * SURE_SEEDS + 2 * AHEAD
+
+
+def test_a_base_that_learns_nothing_cannot_be_compared_with():
+    test, _ = played(noisy(500), lambda seed: 0.0, seeds=tuple(range(6)))
+    assert test.outcome is Outcome.INCOMPARABLE
+    assert "the base learns nothing beyond the worst return" in test.worst.reason
+
+
+@pytest.mark.parametrize("trained", [0, 1])
+def test_without_a_pair_it_was_not_measured(trained: int):
+    test, _ = played(noisy(500), noisy(300), stop_after=trained)
+    assert test.outcome is Outcome.NOT_MEASURED
+    assert "the budget of 100 s did not reach its learning" in test.worst.reason
+
+
+def test_what_was_trained_in_time_is_judged():
+    test, _ = played(noisy(300), noisy(500), stop_after=8)
+    assert test.outcome is Outcome.INCONCLUSIVE
+    assert "4 seeds could not tell it from the allowed 10.0 %; raise --rlperf-budget" in (
+        test.worst.reason
+    )
+    assert len(metric_of(test).head) == 4
+
+
+def test_what_eight_seeds_may_miss():
+    assert unseen(8) == pytest.approx(0.31, abs=0.01)
