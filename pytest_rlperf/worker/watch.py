@@ -55,6 +55,8 @@ PROCESS_EVENTS = frozenset(
 PROCESSES = "it starts processes"
 READING_EVENTS = frozenset({"open", "ctypes.dlopen", "os.listdir", "os.scandir"})
 IMPORT_SYSTEM = "<frozen importlib"
+MODULE_SUFFIXES = (".py", ".pyc")
+"""What it reads in order to import; by `get_data` it reads any other file of a package."""
 PYTHON_LIBRARY = os.path.dirname(os.__file__) + os.sep
 METADATA = os.path.join(PYTHON_LIBRARY, "importlib", "metadata") + os.sep
 """Looks for what is installed, in every folder that is imported from."""
@@ -64,8 +66,14 @@ CONFTEST = "conftest.py"
 # -- the functions that run -----------------------------------------------------------------------
 
 
+Place = tuple[str, str]
+"""The file and the qualified name of a function that ran. Code objects would not do: those of equal
+functions in two files are equal.
+"""
+
+
 class Recorder(Protocol):
-    """Records the code objects that run."""
+    """Records the functions that run."""
 
     follows_threads: bool
 
@@ -73,8 +81,10 @@ class Recorder(Protocol):
 
     def pause(self) -> None: ...
 
-    def take(self) -> set[CodeType]:
-        """Return what ran since the last time."""
+    def take(self) -> set[Place]:
+        """Return what ran since the last time, by no name of a module: at the end of a process they
+        are gone.
+        """
         ...
 
 
@@ -96,10 +106,10 @@ class ProfilerRecorder:
     def pause(self) -> None:
         self._profiler.disable()
 
-    def take(self) -> set[CodeType]:
-        codes = {e.code for e in self._profiler.getstats() if not isinstance(e.code, str)}
+    def take(self) -> set[Place]:
+        codes = [e.code for e in self._profiler.getstats() if not isinstance(e.code, str)]
         self._profiler.clear()
-        return codes
+        return {(code.co_filename, code.co_qualname) for code in codes}
 
 
 class MonitoringRecorder:
@@ -111,7 +121,7 @@ class MonitoringRecorder:
     def __init__(self, monitoring: Any) -> None:
         """`monitoring` is `sys.monitoring`, which Python has from 3.12 on."""
         self._monitoring = monitoring
-        self._ran: set[CodeType] = set()
+        self._ran: set[Place] = set()
         events = monitoring.events
         monitoring.use_tool_id(self.TOOL, "rlperf")
         for event in (events.PY_START, events.PY_RESUME):
@@ -119,7 +129,7 @@ class MonitoringRecorder:
         monitoring.set_events(self.TOOL, events.PY_START | events.PY_RESUME)
 
     def _note(self, code: CodeType, _offset: int) -> Any:
-        self._ran.add(code)
+        self._ran.add((code.co_filename, code.co_qualname))
         return self._monitoring.DISABLE
 
     def resume(self) -> None:
@@ -128,7 +138,7 @@ class MonitoringRecorder:
     def pause(self) -> None:
         """Go on: what has been seen costs nothing any more."""
 
-    def take(self) -> set[CodeType]:
+    def take(self) -> set[Place]:
         ran, self._ran = self._ran, set()
         self._monitoring.restart_events()
         return ran
@@ -222,7 +232,7 @@ class CodeWatch:
         self._read: set[str] = set()
         self._unseen: set[str] = set()
         self._before = Ran()  # what happened before the first test, which counts for all
-        self._begun: set[CodeType] = set()  # functions, while this process paused
+        self._begun: set[Place] = set()  # functions, while this process paused
         self._late: list[str] | None = None  # events since the end of a spawned process
         self._collecting = folder is None
         self._measuring_forked = False  # in this test, to watch its memory
@@ -254,7 +264,7 @@ class CodeWatch:
         self._recorder.pause()
         self._look_at_extensions()
         ran = self._recorder.take()
-        met = (*self._functions_met(ran), *self._outreaching_met())
+        met = (*self._functions_met(ran), *self._outreaching_met(), *self._unnamed_met(ran))
         self._before = self._with_processes(met)
         self._collecting = False
 
@@ -282,7 +292,7 @@ class CodeWatch:
     def go_on(self, frame: FrameType | None = None) -> None:
         """Go on after a pause; the functions of the frame may have begun meanwhile."""
         while frame is not None:
-            self._begun.add(frame.f_code)
+            self._begun.add((frame.f_code.co_filename, frame.f_code.co_qualname))
             frame = frame.f_back
         self.processes.go_on()
         self._recorder.resume()
@@ -334,27 +344,36 @@ class CodeWatch:
         they are gone by then.
         """
         functions, ran = self._functions, self._recorder.take()
-        return bool(self._late) or any(
-            c.co_qualname in functions.get(c.co_filename, ()) for c in ran
-        )
+        return bool(self._late) or any(name in functions.get(file, ()) for file, name in ran)
 
     # -- what was met -------------------------------------------------------------------------
 
-    def _functions_met(self, ran: Iterable[CodeType]) -> Iterator[str]:
-        for code in ran:
-            if code.co_qualname in self._functions.get(code.co_filename, ()):
-                yield f"{self._inside(code.co_filename)}:{code.co_qualname}"
+    def _functions_met(self, ran: Iterable[Place]) -> Iterator[str]:
+        for file, name in ran:
+            if name in self._functions.get(file, ()):
+                yield f"{self._inside(file)}:{name}"
 
     def _outreaching_met(self) -> Iterator[str]:
         loaded = self._tree_modules()
         return (file for file in self._changes.outreaching if file in loaded.values())
 
-    def _modules_met(self, item: "pytest.Item | None", ran: Iterable[CodeType]) -> Iterator[str]:
+    def _unnamed_met(self, ran: Iterable[Place]) -> Iterator[str]:
+        """Yield the files that differ and were run under no name that could be followed: scripts,
+        modules that were loaded by their path, and the first of two conftests.
+        """
+        if self._changes.modules:
+            unnamed = self._files(ran) - set(self._tree_modules().values())
+            yield from unnamed & set(self._changes.modules)
+
+    def _files(self, ran: Iterable[Place]) -> set[str | None]:
+        return {self._inside(file) for file, _ in ran}
+
+    def _modules_met(self, item: "pytest.Item | None", ran: Iterable[Place]) -> Iterator[str]:
         """Yield the files that differ in what importing them does, and that the test leads to."""
         if not self._changes.modules:
             return
         modules = self._tree_modules()
-        ran_files = {self._inside(code.co_filename) for code in ran}
+        ran_files = self._files(ran)
         roots = [name for name, file in modules.items() if file in ran_files]
         if item is not None:  # a process knows no test: modules that it imports run in it
             roots += [n for n, file in modules.items() if self._steers(item, file)]
@@ -362,7 +381,8 @@ class CodeWatch:
             roots += [n for n in orphans if not _is_of_tests(n, item)]
             roots.append(_module_name(item))
         reached = self._imports.reached(roots)
-        yield from {modules[n] for n in reached & modules.keys()} & set(self._changes.modules)
+        met = {*ran_files, *(modules[name] for name in reached & modules.keys())}
+        yield from met & set(self._changes.modules)
 
     def _steers(self, item: "pytest.Item", file: str) -> bool:
         """Return whether a file is a conftest of the test."""
@@ -420,9 +440,10 @@ class CodeWatch:
         lists = event in ("os.listdir", "os.scandir")
         if lists and (self._collecting or caller.startswith(METADATA)):
             return  # when tests are collected, pytest itself looks for them
-        if caller.startswith(IMPORT_SYSTEM):
+        file = os.path.abspath(os.fsdecode(path))
+        if caller.startswith(IMPORT_SYSTEM) and (lists or file.endswith(MODULE_SUFFIXES)):
             return
-        inside = self._inside(os.path.abspath(os.fsdecode(path)))
+        inside = self._inside(file)
         if inside is not None and not _is_metadata(inside) and not _writes_only(event, args):
             self._read.add(inside)
 

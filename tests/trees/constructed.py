@@ -183,6 +183,30 @@ FOOLING = {
     "annotations": swapped(
         "class C:\n    n: int\ndef run():\n    return C.__annotations__\n", "int", "str"
     ),
+    "loaded_by_its_path": Case(
+        *CONSTANTS,
+        more={
+            "lib.py": "import importlib.util, os\n"
+            "path = os.path.join(os.path.dirname(__file__), 'consts.py')\n"
+            "spec = importlib.util.spec_from_file_location('anything', path)\n"
+            "consts = importlib.util.module_from_spec(spec)\nspec.loader.exec_module(consts)\n"
+            "def run():\n    return consts.N\n",
+        },
+    ),
+    "run_as_a_script": Case(
+        *CONSTANTS,
+        more={
+            "lib.py": "import runpy\n"
+            "def run():\n    return runpy.run_module(f'{__package__}.consts')['N']\n",
+        },
+    ),
+    "forgotten_module": Case(
+        *CONSTANTS,
+        more={
+            "lib.py": "import sys\nfrom . import consts\ndel sys.modules[consts.__name__]\n"
+            "def run():\n    return consts.N\n",
+        },
+    ),
     "reexport": Case(
         {"__init__.py": "from .a import f\n"}, {"__init__.py": "from .b import f\n"},
         more={
@@ -345,6 +369,13 @@ FOOLING = {
         more={
             "lib.py": "from pathlib import Path\n"
             "def run():\n    return Path(__file__).with_name('data.md').read_text()\n",
+        },
+    ),
+    "prose_of_a_package": Case(
+        *PROSE,
+        more={
+            "lib.py": "import pkgutil\n"
+            "def run():\n    return pkgutil.get_data(__package__, 'data.md')\n",
         },
     ),
     "prose_at_import": Case(
