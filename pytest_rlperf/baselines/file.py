@@ -85,15 +85,18 @@ class Stored:
         """The session that was saved last, or None where no time is stored."""
         return max(self.sessions, key=lambda session: session.created, default=None)
 
-    def measured_at(self, installed: str) -> str | None:
-        """Return the commit at which all of it was measured, exactly as it is there, with these
-        distributions installed; None: there is no such commit.
+    @property
+    def parts(self) -> tuple[Session | StoredMemory, ...]:
+        """All that was saved of it at one time or another."""
+        return (*self.sessions, *(() if self.memory is None else (self.memory,)))
+
+    def measured_at(self, facts: Facts) -> str | None:
+        """Return the commit at which all of it was measured, exactly as it is there, under these
+        facts; None: there is no such commit.
         """
-        parts: list[Session | StoredMemory] = [*self.sessions]
-        parts += [] if self.memory is None else [self.memory]
-        if any(part.dirty or part.facts.get("distributions") != installed for part in parts):
+        if any(part.dirty or not facts.items() <= part.facts.items() for part in self.parts):
             return None
-        commits = {part.commit for part in parts}
+        commits = {part.commit for part in self.parts}
         return commits.pop() if len(commits) == 1 else None
 
     @property

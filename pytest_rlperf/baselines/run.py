@@ -53,8 +53,13 @@ from pytest_rlperf.workers.planning import WAITS_SHARE
 
 def facts_of(fingerprint: Fingerprint, threads: int) -> Facts:
     """Return the facts under which a test with so many threads is measured in this run."""
-    installed = fingerprint.get("distributions")
-    return {**comparable(fingerprint, threads), "kernels": EDITION, "distributions": installed}
+    return {**comparable(fingerprint, threads), "kernels": EDITION, **_besides_code(fingerprint)}
+
+
+def _besides_code(fingerprint: Fingerprint) -> Facts:
+    """Return what has to be as it was where the same code shall take the same time."""
+    installed, around = fingerprint.get("distributions"), fingerprint.get("surroundings")
+    return {"distributions": installed, "surroundings": around}
 
 
 def levels_of(
@@ -232,10 +237,11 @@ def has_own_baseline(settings: Settings) -> bool:
 
 
 class SavedAt(NamedTuple):
-    """A commit at which these tests were measured, with all that is installed as it is now."""
+    """A commit at which these tests were measured, with all as it is now besides their code."""
 
     commit: str
     tests: frozenset[str]
+    created: str  # when the first of them was saved
 
 
 def _is_of_here(level: Level | MemoryLevel | Ended | None) -> bool:
@@ -337,17 +343,20 @@ class BaselineRun:
 
     def saved_at(self, fingerprint: Fingerprint) -> SavedAt | None:
         """Return the commit that most of the tests were saved at; None: it is known of no test."""
-        installed = fingerprint.get("distributions")
-        if self._settings.save is not None or installed is None:
+        facts = _besides_code(fingerprint)
+        if self._settings.save is not None or None in facts.values():
             return None
         tests: dict[str, set[str]] = {}
         for nodeid in (self._levels.keys() | self.memory_levels.keys()) & self._stored.keys():
             levels = self._levels.get(nodeid), self.memory_levels.get(nodeid)
-            commit = self._stored[nodeid].measured_at(installed)
+            commit = self._stored[nodeid].measured_at(facts)
             if commit is not None and all(map(_is_of_here, levels)):
                 tests.setdefault(commit, set()).add(nodeid)
         commit = max(tests, key=lambda sha: len(tests[sha]), default=None)
-        return None if commit is None else SavedAt(commit, frozenset(tests[commit]))
+        if commit is None:
+            return None
+        parts = (part for nodeid in tests[commit] for part in self._stored[nodeid].parts)
+        return SavedAt(commit, frozenset(tests[commit]), min(part.created for part in parts))
 
     def keep(self, run: RunResult, collected: bool) -> tuple[str, ...]:
         """Save what was measured if it may be, and return what to say about it. `collected` tells

@@ -36,7 +36,7 @@ from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
 from pytest_rlperf.trees.base_tree import build_working_tree
 from pytest_rlperf.trees.cache import cache_folder
-from pytest_rlperf.trees.git import working_state
+from pytest_rlperf.trees.git import WorkingState, top_level, working_state
 
 
 class MeasuringSession:
@@ -54,6 +54,7 @@ class MeasuringSession:
         self._notices: tuple[str, ...] = ()
         self._published = Published()
         self._interrupts = Interrupts()
+        self._began = WorkingState(None, False)  # what the working tree was like
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
@@ -113,6 +114,7 @@ class MeasuringSession:
         if session.testsfailed and not session.config.option.continue_on_collection_errors:
             raise session.Interrupted(f"{session.testsfailed} errors during collection")
         if session.items:
+            self._began = self._working_state()
             try:
                 self._measure(session)
             except RlperfError as error:
@@ -126,7 +128,11 @@ class MeasuringSession:
     def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> Fingerprint:
         """Return the fingerprint of the machine and the libraries."""
         threads = {nodeid: spec.threads for nodeid, spec in self._specs.items()}
-        facts = read_fingerprint(cores, threads, self._config.rootpath)
+        try:
+            project, _ = top_level(self._config.rootpath)
+        except RlperfError:  # it is in no repository
+            project = self._config.rootpath
+        facts = read_fingerprint(cores, threads, project)
         ranked = any(map(nprocs_of, items))
         return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
 
@@ -152,18 +158,21 @@ class MeasuringSession:
         seconds: float,
         interrupted: bool,
     ) -> RunResult:
-        state = working_state(self._config.rootpath, besides=self._settings.baselines)
+        state = self._working_state()
         return RunResult(
             mode=mode,
             against=None,
             commit=state.sha,
-            dirty=state.dirty,
+            dirty=state.dirty or state != self._began,  # or it is not known what was measured
             created=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             fingerprint=facts,
             tests=tuple(tests),
             seconds=seconds,
             interrupted=interrupted,
         )
+
+    def _working_state(self) -> WorkingState:
+        return working_state(self._config.rootpath, besides=self._settings.baselines)
 
     # -- ending -------------------------------------------------------------------------------
 

@@ -19,7 +19,7 @@ from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision, Kernels
 from pytest_rlperf.gate.publishing import report_tests, status_of
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, RememberedScouts, Track
-from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged
+from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged, surroundings
 from pytest_rlperf.learning.campaign import LearningCampaign
 from pytest_rlperf.learning.runs import LearningRuns
 from pytest_rlperf.machine.host import available_cores
@@ -132,6 +132,7 @@ class GateSession(MeasuringSession):
         if self._store is not None:
             scope = selected_scope(session.config)
             whole = scope.whole and collected
+            facts |= {"surroundings": surroundings(session.config)}
             partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
         revisions = self._revisions._replace(saved=self._saved_revision(facts))
         with staged(session, self._settings, revisions, cores, partner) as (stage, notices):
@@ -197,7 +198,8 @@ class GateSession(MeasuringSession):
         if saved is None or not self._settings.skip_same_code or self._settings.build:
             return None  # to build a tree takes longer than most tests
         with suppress(RlperfError):  # a clone may be shallow
-            return SavedRevision(resolve(self._config.rootpath, saved.commit), saved.tests)
+            revision = resolve(self._config.rootpath, saved.commit)
+            return SavedRevision(revision, saved.tests, saved.created)
         return None
 
     def _said(self, what: str) -> AbstractContextManager[None]:
@@ -393,10 +395,9 @@ def _measure_all(
 
 
 def _end_where_nothing_changed(stage: Stage, tracks: Sequence[Track]) -> None:
-    if stage.same_code is not None and stage.same_code.changes.none:
+    if stage.same_code is not None and stage.same_code.certain:
         for track in tracks:
-            if stage.same_code.speaks_of(track.benchmark.nodeid):
-                track.ended = Ended.same_code(stage.same_code.changes)
+            track.ended = Ended.same_code(stage.same_code.changes)
 
 
 def _hand_on_ends(over: Mapping[str, Track], others: Mapping[str, Track]) -> None:

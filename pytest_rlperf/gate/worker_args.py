@@ -2,30 +2,34 @@
 options, the launcher of ranks, and the stage with both trees and their caches.
 """
 
+import datetime
 import json
 import os
 import random
+import re
 import secrets
 import sys
 from collections.abc import Iterator, Set
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
 import pytest
 
+from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.gate.partners import Kernels, Partner
 from pytest_rlperf.gate.selection import nprocs_of
 from pytest_rlperf.leaving import temporary_folder
 from pytest_rlperf.machine.host import one_of_each_first, physical_cores
+from pytest_rlperf.model.code import CodeChanges
 from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
 from pytest_rlperf.options import Settings, read_mpi_wishes
 from pytest_rlperf.trees.base_tree import BaseTree, lay_out
-from pytest_rlperf.trees.cache import cache_folder, seed_bytecode, share_kernels
+from pytest_rlperf.trees.cache import cache_folder, digest, seed_bytecode, share_kernels
 from pytest_rlperf.trees.code_changes import SameCode, TwoTrees, code_changes, files_to_compare
-from pytest_rlperf.trees.git import Revision
+from pytest_rlperf.trees.git import Revision, listed, top_level
 from pytest_rlperf.trees.imports import KEEP, import_roots
 from pytest_rlperf.trees.overlay import overlay_files
 from pytest_rlperf.wire import BASE, HEAD
@@ -102,6 +106,38 @@ def _is_plain(value: object) -> bool:
     return True
 
 
+SELECTING = frozenset({"deselect", "ignore", "ignore_glob"})
+"""Options that tell which tests run, and nothing of how."""
+STEERING = (
+    "PYTHON", "PYTEST_", "LD_", "DYLD_", "MALLOC_", "GLIBC_", "LC_", "LANG", "TZ",
+    "OMP_", "GOMP_", "KMP_", "MKL_", "OPENBLAS_", "BLIS_", "VECLIB_", "NPY_", "NUMBA_", "NUMEXPR_",
+    "CUDA_", "TORCH", "PYTORCH_", "JAX_", "XLA_", "TF_", "OMPI_", "MPICH_", "I_MPI_", "UCX_",
+)  # fmt: skip
+"""How variables begin that Python, its libraries and those below them look at."""
+TEXT = re.compile(rb"""["'](\w+)["']""")
+
+
+def surroundings(config: pytest.Config) -> str:
+    """Return a digest of what tests run under besides their code, the machine and what is
+    installed: pytest's options, and those variables of the environment that libraries look at or
+    that a Python file of the project names.
+    """
+    files = _python_files(config.rootpath)
+    named = {os.fsdecode(name) for file in files for name in TEXT.findall(file)}
+    variables = {n: v for n, v in os.environ.items() if n.startswith(STEERING) or n in named}
+    options = {n: v for n, v in plain_options(config).items() if n not in SELECTING}
+    steering = [options, [*session_arguments(config)], relative_inipath(config), variables]
+    return digest(json.dumps(steering, sort_keys=True))
+
+
+def _python_files(root: Path) -> Iterator[bytes]:
+    with suppress(RlperfError):  # without a repository there is nothing to compare either
+        top, _ = top_level(root)
+        for path in listed(top, "--", "*.py"):
+            with suppress(OSError):
+                yield (top / path).read_bytes()
+
+
 def session_launcher(config: pytest.Config) -> Launcher | str:
     """Return the launcher that this session starts ranks with, or why there is none."""
     wishes = read_mpi_wishes(config)
@@ -121,6 +157,7 @@ class SavedRevision(NamedTuple):
 
     revision: Revision
     tests: Set[str]
+    created: str  # when
 
 
 class Revisions(NamedTuple):
@@ -198,8 +235,23 @@ def _same_code(
     files = files_to_compare(root, revision.sha, head_sha, besides=settings.baselines)
     python = [path for path in files if path.endswith(".py")]
     share_kernels(cache_folder(os.environ), two.head, two.base, python)
-    tests = saved.tests if saved and revisions.base is None else None
-    return SameCode(two, code_changes(two, files, KEEP), tests)
+    same_code = SameCode(two, code_changes(two, files, KEEP))
+    if revisions.base is not None or saved is None:
+        return same_code
+    newer = [path for path in other.generated if _changed(two.head / path) > saved.created]
+    if newer:
+        why = f"{newer[0]}, which git ignores, was written since the baseline was saved"
+    elif same_code.base_has_more:
+        why = "a module is gone, and nobody runs the code that had it"
+    else:
+        return replace(same_code, tests=saved.tests)
+    return replace(same_code, changes=CodeChanges(everywhere=why), tests=saved.tests)
+
+
+def _changed(file: Path) -> str:
+    """Return when a file last changed, as a result says when it was made."""
+    changed = datetime.datetime.fromtimestamp(file.stat().st_ctime, datetime.UTC)
+    return changed.isoformat(timespec="seconds")
 
 
 def _tree(session: pytest.Session, settings: Settings, revision: Revision) -> BaseTree:

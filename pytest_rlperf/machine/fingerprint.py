@@ -35,7 +35,7 @@ def read_fingerprint(
     cores: Sequence[int], threads: Mapping[str, int], project: Path
 ) -> Fingerprint:
     """Read the facts of this machine; `cores` are those that are measured on, `threads` by test,
-    `project` the folder of the code under test.
+    `project` the folder of the repository under test.
     """
     return {
         **read_machine(),
@@ -119,6 +119,7 @@ def library_versions() -> dict[str, str]:
 
 
 OWN = "pytest_rlperf-"
+DIRECT_URL = "direct_url.json"
 
 
 def distributions(path: Sequence[str], project: Path) -> str | None:
@@ -128,26 +129,38 @@ def distributions(path: Sequence[str], project: Path) -> str | None:
     """
     found: set[str] = set()
     for folder in map(Path, filter(None, path)):
-        infos = [info for info in folder.glob("*-info") if info.is_dir()]
-        names = [info.name for info in infos if not info.name.startswith(OWN)]
-        origins = {name: _editable_origin(folder / name / "direct_url.json") for name in names}
-        found.update(name for name, origin in origins.items() if origin is None)
-        elsewhere = [*filter(None, origins.values()), *(() if infos else (folder,))]
-        if not all(_is_known(Path(each), project) for each in elsewhere):
+        infos = [info for info in folder.glob("*-info") if "-" in info.stem]  # with a version
+        others = [info for info in infos if not info.name.startswith(OWN)]
+        origins = {info: _editable_origin(info) for info in others}
+        known = infos or _is_below(folder, project, sys.prefix, sys.base_prefix)
+        if folder.exists() and not known:
             return None
+        if not all(_is_below(Path(origin), project) for origin in filter(None, origins.values())):
+            return None
+        found.update(_identity(info) for info, origin in origins.items() if origin is None)
     return hashlib.sha256("\n".join(sorted(found)).encode()).hexdigest()[:16]
 
 
-def _is_known(folder: Path, project: Path) -> bool:
-    """Return whether the code in a folder is the project's or Python's own, or there is none."""
-    own = any(folder.is_relative_to(each) for each in (project, sys.prefix, sys.base_prefix))
-    return own or project.is_relative_to(folder) or not folder.is_dir()
+def _is_below(folder: Path, *places: str | Path) -> bool:
+    real = Path(os.path.realpath(folder))
+    return any(real.is_relative_to(os.path.realpath(place)) for place in places)
 
 
-def _editable_origin(direct_url: Path) -> str | None:
+def _identity(info: Path) -> str:
+    """Return name and version of a distribution; of one that came from no index, whose version may
+    stay while it changes, its files too.
+    """
+    files = ""
+    if (info / DIRECT_URL).exists():
+        with suppress(OSError):
+            files = (info / "RECORD").read_text(encoding="utf-8", errors="replace")
+    return f"{info.name} {files}".strip()
+
+
+def _editable_origin(info: Path) -> str | None:
     """Return the folder that an editable distribution was installed from, by what pip left."""
     try:
-        origin = json.loads(direct_url.read_text(encoding="utf-8"))
+        origin = json.loads((info / DIRECT_URL).read_text(encoding="utf-8"))
         editable = origin.get("dir_info", {}).get("editable", False)
         return unquote(urlsplit(origin["url"]).path) if editable else None
     except (OSError, ValueError, KeyError, AttributeError):

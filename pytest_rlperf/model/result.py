@@ -55,6 +55,7 @@ class Fingerprint(TypedDict, total=False):
     implementation: str
     libraries: dict[str, str]
     distributions: str | None  # a digest of all that is installed; None: it is not known
+    surroundings: str  # a digest of options and variables, where baselines are stored
     threads: dict[str, int]  # by test
     addresses: str
     mpi: dict[str, object]  # of a run with MPI tests

@@ -63,6 +63,7 @@ class BaseTree:
     root: Path  # counterpart of pytest's root folder
     head: Repository
     notices: tuple[str, ...]
+    generated: tuple[str, ...]  # files of head that git ignores
     _slot: slots.Slot = field(repr=False, compare=False)
 
     def counterpart(self, path: Path) -> Path:
@@ -111,6 +112,7 @@ def _filled(
         root=slot.path / head.prefix,
         head=head,
         notices=_notices(checkout),
+        generated=tuple(generated),
         _slot=slot,
     )
 

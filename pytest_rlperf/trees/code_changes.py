@@ -354,9 +354,16 @@ class SameCode:
         return self.tests is None or nodeid in self.tests
 
     @property
+    def certain(self) -> bool:
+        """Whether nothing differs. Since a baseline was saved, what git ignores may have changed
+        all the same.
+        """
+        return self.changes.none and self.tests is None
+
+    @property
     def watched(self) -> CodeChanges | None:
         """The changes that a worker has to look for; None: that would tell nothing."""
-        return None if self.changes.none or self.changes.everywhere else self.changes
+        return None if self.certain or self.changes.everywhere else self.changes
 
     @property
     def base_has_more(self) -> bool:
@@ -367,7 +374,7 @@ class SameCode:
         """Yield the differences that a test may have met, going by what was seen of it. What
         was not watched may have met any.
         """
-        if self.changes.none:
+        if self.certain:
             return
         if self.changes.everywhere is not None:
             yield self.changes.everywhere

@@ -365,8 +365,9 @@ class CodeWatch:
             unnamed = self._files(ran) - set(self._tree_modules().values())
             yield from unnamed & set(self._changes.modules)
 
-    def _files(self, ran: Iterable[Place]) -> set[str | None]:
-        return {self._inside(file) for file, _ in ran}
+    def _files(self, ran: Iterable[Place]) -> set[str]:
+        """Return the files of the tree in which these functions lie."""
+        return {inside for file, _ in ran if (inside := self._inside(file)) is not None}
 
     def _modules_met(self, item: "pytest.Item | None", ran: Iterable[Place]) -> Iterator[str]:
         """Yield the files that differ in what importing them does, and that the test leads to."""

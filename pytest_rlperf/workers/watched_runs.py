@@ -126,8 +126,6 @@ def watched_runs(stage: Stage) -> WatchedRuns | None:
     """Return what a run begins with; None: it would tell nothing."""
     if stage.same_code is None or stage.same_code.changes.everywhere is not None:
         return None
-    if stage.same_code.base_has_more and any(side.reference for side in stage.sides):
-        return None  # nobody runs the base
     return WatchedRuns(stage, stage.same_code)
 
 

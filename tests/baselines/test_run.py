@@ -85,7 +85,7 @@ def test_where_all_times_are_of_another_machine_only_sizes_may_be_compared(
 
 # -- at which commit it was measured ------------------------------------------------------------
 
-INSTALLED: Fingerprint = {**FINGERPRINT, "distributions": "d1"}
+INSTALLED: Fingerprint = {**FINGERPRINT, "distributions": "d1", "surroundings": "s1"}
 AT = "c" * 40
 
 
@@ -115,6 +115,7 @@ def test_the_commit_of_a_save_is_known(tmp_path: Path):
         {"dirty": True},
         {"fingerprint": FINGERPRINT},
         {"fingerprint": {**INSTALLED, "distributions": "d2"}},
+        {"fingerprint": {**INSTALLED, "surroundings": "s2"}},
         {"fingerprint": {**INSTALLED, "cpu": "Other CPU"}},
         {"fingerprint": {**INSTALLED, "python_build": "3.11.7, Clang 17"}},
         {"now": FINGERPRINT},

