@@ -204,8 +204,9 @@ def prune(cache: Path, most_bytes: float) -> None:
     if looked.exists() and 0 <= time.time() - looked.stat().st_mtime < LOOK_S:
         return
     write_atomically(looked, b"")
-    _drop_bytecode_of_gone(cache / BYTECODE_FOLDER)
-    _shrink(cache, most_bytes)
+    with suppress(FileNotFoundError):  # another run drops the same, or all of it
+        _drop_bytecode_of_gone(cache / BYTECODE_FOLDER)
+        _shrink(cache, most_bytes)
 
 
 def clear(cache: Path) -> None:

@@ -1,11 +1,13 @@
 """`rlperf cache`: what is kept between runs, the limit of its size, and how to be rid of it."""
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
 
 from pytest_rlperf.cli import main
+from pytest_rlperf.trees import cache as cache_module
 from pytest_rlperf.trees.cache import (
     BYTECODE_FOLDER,
     KEPT,
@@ -123,3 +125,17 @@ def test_the_size_is_looked_at_once_an_hour(cache: Path):
     os.utime(cache / PRUNED, (an_hour_ago, an_hour_ago))
     prune(cache, 0)
     assert not again.exists()
+
+
+def test_what_another_run_drops_meanwhile_is_no_trouble(
+    cache: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write(cache / BYTECODE_FOLDER / str(cache).lstrip("/") / "a.pyc")
+    newest = cache_module._newest
+
+    def gone_meanwhile(folder: Path) -> float:
+        shutil.rmtree(folder)
+        return newest(folder)
+
+    monkeypatch.setattr(cache_module, "_newest", gone_meanwhile)
+    prune(cache, most_bytes=0)
