@@ -41,6 +41,8 @@ NO_TESTS = INSTALLED | {"build", "dist", "node_modules"}
 TEST_FILE = re.compile(r"test_.*\.py|.*_test\.py")
 MEASURED = selection.FIXTURES | markers.FIXTURES
 """A test with one of these fixtures is measured as it is."""
+MARKED = frozenset({f"mark.{name}" for name in (*selection.MARKERS, *markers.FIXTURES)})
+"""So is one with such a marker."""
 
 AFRESH_TWICE = """
 import importlib, sys
@@ -127,12 +129,12 @@ def why_not_imported(package: str, folder: Path) -> str | None:
 
 
 def find_performance_tests(folder: Path) -> list[Path]:
-    """Find the files below the folder that hold tests with one of the fixtures, from there on."""
+    """Find the files below the folder that hold tests with a fixture or a marker of theirs."""
     found = []
     for path, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if _may_hold_tests(Path(path, name))]
         tests = (Path(path, name) for name in files if TEST_FILE.fullmatch(name))
-        found += [test.relative_to(folder) for test in tests if _uses_fixture(test)]
+        found += [test.relative_to(folder) for test in tests if _holds_one(test)]
     return sorted(found)
 
 
@@ -141,16 +143,18 @@ def _may_hold_tests(folder: Path) -> bool:
     return not hidden and not any((folder / mark).exists() for mark in ENVIRONMENT_MARKS)
 
 
-def _uses_fixture(file: Path) -> bool:
+def _holds_one(file: Path) -> bool:
     try:
         tree = ast.parse(file.read_bytes())
     except (OSError, ValueError, SyntaxError):
         return False
-    functions = (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
-    return any(
-        function.name.startswith("test") and any(arg.arg in MEASURED for arg in function.args.args)
-        for function in functions
-    )
+    functions = (n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef | ast.AsyncFunctionDef))
+    return any(f.name.startswith("test") and _is_measured(f) for f in functions)
+
+
+def _is_measured(test: ast.FunctionDef | ast.AsyncFunctionDef) -> bool:
+    marks = (ast.unparse(d).partition("(")[0].removeprefix("pytest.") for d in test.decorator_list)
+    return any(arg.arg in MEASURED for arg in test.args.args) or not MARKED.isdisjoint(marks)
 
 
 def places_of(tests: Sequence[Path]) -> str:

@@ -78,6 +78,19 @@ def test_a_project_that_has_performance_tests_gets_no_first_one(
 
 
 @pytest.mark.parametrize(
+    "text",
+    [
+        "@pytest.mark.benchmark\ndef test_a():\n    pass\n",
+        "@pytest.mark.rlperf(steps=3)\ndef test_a(mine):\n    pass\n",
+        "async def test_a(rlperf):\n    pass\n",
+    ],
+)
+def test_so_is_one_by_its_marker_or_that_is_awaited(folder: Path, text: str):
+    (folder / "test_a.py").write_text(text)
+    assert init.find_performance_tests(folder) == [Path("test_a.py")]
+
+
+@pytest.mark.parametrize(
     ("name", "text"),
     [
         ("tests/test_plain.py", "def test_a(tmp_path):\n    pass\n"),
