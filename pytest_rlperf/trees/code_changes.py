@@ -161,6 +161,8 @@ def _is_inert(statement: ast.stmt) -> bool:
 # -- functions that somebody handles without calling them -----------------------------------------
 
 CALLING_FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark"})
+CALLED_KEYWORDS = frozenset({"func", "target", "setup", "teardown", "work"})
+"""They call their first argument and these; the others are handed on to what may look into them."""
 
 
 def handled_names(text: bytes, names: frozenset[str], own: Set[str]) -> frozenset[str]:
@@ -179,14 +181,13 @@ def handled_names(text: bytes, names: frozenset[str], own: Set[str]) -> frozense
 
 
 def _called(node: ast.AST) -> Iterator[ast.expr]:
-    """Yield what an expression calls: the function, and what is handed to a fixture that calls
-    it.
-    """
+    """Yield what an expression calls: the function, and what a fixture is handed to call."""
     if isinstance(node, ast.Call):
         yield node.func
         fixture = node.func.value if isinstance(node.func, ast.Attribute) else node.func
         if isinstance(fixture, ast.Name) and fixture.id in CALLING_FIXTURES:
-            yield from (*node.args, *(keyword.value for keyword in node.keywords))
+            yield from node.args[:1]
+            yield from (word.value for word in node.keywords if word.arg in CALLED_KEYWORDS)
 
 
 def _foreign_modules(node: ast.AST, own: Set[str]) -> Iterator[str]:

@@ -358,6 +358,11 @@ FOOLING = {
         f"{COMPILER}def run():\n    def step():\n        return 5\n    return compiled(step)()\n",
         "5", "6",
     ),
+    "compiled_by_what_is_measured": swapped(
+        f"{COMPILER}def rlperf(function, *args):\n    return function(*args)\n"
+        "def taken():\n    return 5\ndef run():\n    return rlperf(compiled, taken)()\n",
+        "5", "6",
+    ),
     "compiled_method": swapped(
         f"{COMPILER}class C:\n    def step():\n        return 5\nrun = compiled(C.step)\n",
         "5", "6",
