@@ -161,6 +161,8 @@ def _is_inert(statement: ast.stmt) -> bool:
 # -- functions that somebody handles without calling them -----------------------------------------
 
 CALLING_FIXTURES = frozenset({"rlperf", "rlperf_memory", "rlperf_mpi", "benchmark"})
+BY_NAME = re.compile(rb"\b(?:getattr|attrgetter|methodcaller|globals|vars|__dict__)\b")
+"""Who uses these may get at a function by the text of its name."""
 CALLED_KEYWORDS = frozenset({"func", "target", "setup", "teardown", "work"})
 """They call their first argument and these; the others are handed on to what may look into them."""
 
@@ -173,7 +175,7 @@ def handled_names(text: bytes, names: frozenset[str], own: Set[str]) -> frozense
     if not re.search(rb"\b(?:%s)\b" % b"|".join(re.escape(n.encode()) for n in names), text):
         return frozenset()
     nodes = list(ast.walk(ast.parse(text)))
-    by_name = re.search(rb"\b(?:getattr|attrgetter|methodcaller)\b", text) is not None
+    by_name = BY_NAME.search(text) is not None
     called = {id(name) for node in nodes for name in _called(node)}
     foreign = {name for node in nodes for name in _foreign_modules(node, own)}
     mentioned = (_mentioned(node, foreign, by_name) for node in nodes if id(node) not in called)

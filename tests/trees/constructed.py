@@ -363,6 +363,9 @@ FOOLING = {
         "def taken():\n    return 5\ndef run():\n    return rlperf(compiled, taken)()\n",
         "5", "6",
     ),
+    "compiled_by_its_name": swapped(
+        f"{COMPILER}def by_name():\n    return 5\nrun = compiled(globals()['by_name'])\n", "5", "6"
+    ),
     "compiled_method": swapped(
         f"{COMPILER}class C:\n    def step():\n        return 5\nrun = compiled(C.step)\n",
         "5", "6",
