@@ -74,9 +74,8 @@ test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what 
 	@$(BIN)/python -m pytest tests/browser $(HISTORIES) -q $(TWO) $(ARGS)
 	@$(BIN)/python -m pytest $(WALKS) -q $(ARGS)
 
-# A fresh line for every training of other code or on another machine; what is there is not trained again.
-learn: $(VENV)/.ready  ## train every deep agent on three seeds, about five minutes; recorded in docs/learning
-	@$(BIN)/python -m tests.evidence.learning run --out docs/learning/deep.jsonl $(ARGS)
+learn: $(VENV)/.ready  ## gate what the agents learn, against the last commit
+	@$(BIN)/python -m pytest --rlperf tests/learns --rlperf-against=HEAD --rlperf-budget=900 $(ARGS)
 
 peers: $(TORCH)/.ready  ## measure rl_impls beside Stable-Baselines3; recorded in docs/peers
 	@mkdir -p docs/peers

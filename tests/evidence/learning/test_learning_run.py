@@ -1,4 +1,4 @@
-"""`make learn`: what is trained, what is left, and how a miss is told."""
+"""`tests.evidence.learning`: what is trained, what is left, and how a miss is told."""
 
 import json
 from dataclasses import replace

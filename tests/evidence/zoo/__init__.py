@@ -1,0 +1,1 @@
+"""Does the learning gate catch real mistakes, and let harmless changes go?"""

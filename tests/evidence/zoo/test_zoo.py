@@ -1,0 +1,68 @@
+"""The zoo of changes: each still finds its place in the code, and what is said of them."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.evidence.proof.facts import REPOSITORY
+from tests.evidence.zoo.__main__ import main
+from tests.evidence.zoo.changes import GATES, Change, Kind, changes
+from tests.evidence.zoo.run import Record, applied, read
+from tests.evidence.zoo.table import differs, is_below_line
+
+EVERY = list(changes())
+TEXTS = {(change.file, change.old, change.new): change for change in EVERY}
+
+
+@pytest.mark.parametrize("change", TEXTS.values(), ids=lambda change: change.title)
+def test_a_change_has_one_place_in_the_code_and_leaves_python(change: Change):
+    text = applied(change, REPOSITORY)
+    assert change.new in text or not change.new
+    compile(text, change.file, "exec")
+
+
+def test_there_are_as_many_as_are_reported():
+    kinds = [change.kind for change in EVERY]
+    assert kinds.count(Kind.BUG) >= 20
+    assert kinds.count(Kind.DRAWS) >= 100
+    assert kinds.count(Kind.REFACTORING) >= 30
+    assert len({(c.kind, c.name, c.gate) for c in EVERY}) == len(EVERY)
+
+
+def test_every_gate_is_a_test():
+    tests = (REPOSITORY / "tests/learns/test_agents_learn.py").read_text(encoding="utf-8")
+    assert all(gate.split(" ")[0] in tests for gate in GATES)
+
+
+def a_record(head: list[float], base: list[float], **more: object) -> Record:
+    known = {
+        "kind": "bug", "name": "a mistake", "gate": "test_ppo", "outcome": "regressed",
+        "change": 0.25, "low": 0.2, "high": 0.3, "seeds": len(head), "seconds": 12.0,
+        "said": "less", "commit": "c", "date": "2026-11-19", "machine": "m",
+    }  # fmt: skip
+    return Record(**{**known, **more}, head=tuple(head), base=tuple(base))  # type: ignore[arg-type]
+
+
+def test_the_rules_of_thumb():
+    base = [500.0, 480.0, 490.0, 470.0, 495.0]
+    assert is_below_line(a_record([500.0, 480.0, 400.0], base))
+    assert not is_below_line(a_record([500.0, 480.0, 450.0, 100.0], base))
+    assert differs(a_record([300.0, 310.0, 290.0, 305.0, 299.0], base))
+    assert not differs(a_record(base, base))
+    assert not differs(a_record([300.0], base))
+
+
+def test_records_are_read_back_and_make_a_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    from dataclasses import asdict
+
+    from pytest_rlperf.files import append_lines
+    from tests import schema_lines
+    from tests.evidence.zoo.run import SCHEMA
+
+    record, file = a_record([300.0] * 8, [500.0] * 8), tmp_path / "zoo.jsonl"
+    append_lines(file, [schema_lines.to_line(SCHEMA, asdict(record))])
+    assert read(file) == [record]
+    assert main(["table", str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "| a mistake | test_ppo | regressed | -25 % | 8 | 12 | caught | caught |" in printed
+    assert "| mistakes | 1 | 1 | 0 | 0 | 12 | 1 | 1 |" in printed
