@@ -16,7 +16,8 @@ from rl_impls.runtimes import Every, run
 from rl_impls.runtimes.deep import DeepRuntime, Validate
 from tests.evidence.learning.goals import GOALS
 
-# Of the way from what the untrained agent gets to what `tests.evidence.learning` wants after more steps.
+# Of the way from what the untrained agent gets to what `tests.evidence.learning` wants after more
+# steps.
 SHARE = 1 / 3
 N_VALIDATIONS = 10
 
