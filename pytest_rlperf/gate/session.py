@@ -1,6 +1,7 @@
 """What `--rlperf` changes about a pytest session: workers run the tests, verdicts are reported."""
 
 import datetime
+import json
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -21,7 +22,10 @@ from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, RememberedScouts, Track
 from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged, surroundings
 from pytest_rlperf.learning.campaign import LearningCampaign
+from pytest_rlperf.learning.kept import FOLDER as TRAININGS
+from pytest_rlperf.learning.kept import KeptTrainings, code_of
 from pytest_rlperf.learning.runs import LearningRuns
+from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
@@ -38,6 +42,8 @@ from pytest_rlperf.report.text import Style, render_summary, render_undecided
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
+from pytest_rlperf.trees.overlay import overlay_files
+from pytest_rlperf.wire import BASE, HEAD
 from pytest_rlperf.workers.blocks import Blocks
 from pytest_rlperf.workers.pair import Stage
 from pytest_rlperf.workers.watched_runs import watched_runs
@@ -140,7 +146,7 @@ class GateSession(MeasuringSession):
             blocks, spent_s = Blocks(stage), {"preparing": budget.elapsed_s()}
             watched = watched_runs(stage)
             memory = self._memory(benchmarks, stage, budget, line)
-            learning = self._learning(benchmarks, stage, budget, line)
+            learning = self._learning(benchmarks, stage, budget, line, facts)
             scouts = self._remembered_scouts(benchmarks, facts)
             campaign = Campaign(
                 [b for b in benchmarks if b.timed],
@@ -223,7 +229,12 @@ class GateSession(MeasuringSession):
             Profiler(stage, wish, graphs, line.write, self._profiles_s).explain(tracks)
 
     def _learning(
-        self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine
+        self,
+        benchmarks: Sequence[Benchmark],
+        stage: Stage,
+        budget: Budget,
+        line: ProgressLine,
+        facts: Fingerprint,
     ) -> LearningCampaign:
         def show(progress: Progress) -> None:
             line.show(replace(progress, elapsed_s=budget.elapsed_s(), budget_s=budget.seconds))
@@ -233,9 +244,32 @@ class GateSession(MeasuringSession):
             LearningRuns(stage),
             gates=_gates(benchmarks),
             show=show,
+            kept=self._kept_trainings(benchmarks, facts),
         )
         _end_where_nothing_changed(stage, [each.track for each in learning.tracks.values()])
+        if self._revision is None:
+            learning.end_without_base()
         return learning
+
+    def _kept_trainings(
+        self, benchmarks: Sequence[Benchmark], facts: Fingerprint
+    ) -> KeptTrainings | None:
+        """Return what earlier runs have trained; None: nothing is learned here."""
+        learning = [b for b in benchmarks if b.learning]
+        if not learning or self._revision is None:
+            return None
+        config, root = self._config, self._config.rootpath
+        files = {root / b.nodeid.partition("::")[0] for b in learning}
+        tests = overlay_files(root, files, config.inipath)
+        around = {"distributions": facts.get("distributions"), "options": surroundings(config)}
+        return KeptTrainings(
+            cache_folder(os.environ) / TRAININGS,
+            {
+                HEAD: code_of(root, self._revisions.head, tests),
+                BASE: code_of(root, self._revision, tests),
+            },
+            {b.nodeid: json.dumps([comparable(facts, b.spec.threads), around]) for b in learning},
+        )
 
     def _memory(
         self, benchmarks: Sequence[Benchmark], stage: Stage, budget: Budget, line: ProgressLine

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.learning.bets import LearningGate, decide
+from pytest_rlperf.learning.kept import KeptTrainings
 from pytest_rlperf.learning.runs import LearningRuns, SeedTask, Trained
 from pytest_rlperf.learning.scores import (
     differences_of,
@@ -48,6 +49,7 @@ LEARNS_NOTHING = (
     "the base learns nothing beyond the worst return, so nothing could be lost; train longer, or "
     "name the return of who has learned nothing: worst=..."
 )
+NO_BASE = "what is learned is compared with a revision: --rlperf-against=REF"
 ALL_FAILED = "the training fails with every seed on both sides"
 
 
@@ -111,6 +113,7 @@ class LearningCampaign:
         *,
         gates: int,
         show: Callable[[Progress], None],
+        kept: KeptTrainings | None = None,
     ) -> None:
         """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget."""
         self.tracks = {
@@ -119,6 +122,12 @@ class LearningCampaign:
         self._runs = runs
         self._gates = gates
         self._show = show
+        self._kept = kept
+
+    def end_without_base(self) -> None:
+        for track in self.tracks.values():
+            if track.open:
+                track.track.ended = Ended(Outcome.NO_BASELINE, NO_BASE)
 
     def run(self, budget: Budget) -> None:
         """Fill the tracks as far as the budget goes, each with its part of what is left."""
@@ -129,6 +138,7 @@ class LearningCampaign:
 
     def _run(self, track: LearningTrack, part: Budget, budget: Budget) -> None:
         begun = time.monotonic()
+        self._go_on_from_kept(track)
         # What was begun and not finished, when time was up, is to be trained again.
         track.begun = {SeedTask(side, s) for side, seeds in track.sides.items() for s in seeds}
         until = begun + part.left_s()
@@ -144,6 +154,16 @@ class LearningCampaign:
             trained.close()
             track.spent_s += time.monotonic() - begun
 
+    def _go_on_from_kept(self, track: LearningTrack) -> None:
+        """Take over what earlier runs have trained of the same code, and judge it as it came."""
+        if self._kept is None:
+            return
+        for side, seeds in track.sides.items():
+            seeds |= {
+                s: t for s, t in self._kept.load(track.benchmark, side).items() if s not in seeds
+            }
+        self._judge(track, exhausted=False)
+
     def _take(self, track: LearningTrack, trained: Trained) -> None:
         """Note what a training gave; where it gave nothing, the test is to blame."""
         training, run, side = trained.training, trained.run, trained.task.side
@@ -151,6 +171,8 @@ class LearningCampaign:
             track.track.both_ran((run,) if side == HEAD else (SideRun(State.RAN), run))
             return
         track.sides[side][training.seed] = training
+        if self._kept is not None:
+            self._kept.keep(track.benchmark, side, track.sides[side])
         if side == HEAD and training.failure is None and run.state is State.FAILED:
             # What the test asserts of a training, it asserts of every seed.
             track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)

@@ -57,14 +57,8 @@ class LearningRuns:
     """Runs the trainings of one test after those of another."""
 
     def __init__(self, stage: Stage) -> None:
-        # The reference kernels learn nothing.
-        sides = tuple(side for side in stage.sides if not side.reference)
         # A mark of their own: workers for the timing may be waiting meanwhile.
-        self._stage = replace(stage, sides=sides, token=f"{stage.token}-learning")
-
-    @property
-    def paired(self) -> bool:
-        return len(self._stage.sides) > 1
+        self._stage = replace(stage, token=f"{stage.token}-learning")
 
     @property
     def at_once(self) -> int:

@@ -176,6 +176,7 @@ REMADE = {
     "numba": "kernels that Numba compiled",
     "profiles": "flame graphs",
     "scouts": "what runs remember of tests",
+    "trainings": "trainings of tests of learning",
 }
 """Folders of what a run makes again; it is dropped first where there is too much."""
 KEPT = {"pending": "saves that wait for rlperf accept", "proofs": "verdicts of --rlperf-prove"}

@@ -7,11 +7,14 @@ import pytest
 from .projects import Ended, Workshop
 
 LIBRARY = """
+import os
 import random
 
 SKILL = {skill}
 
 def train(seed, start={start}):
+    with open(os.environ["RLPERF_CACHE"] + "/trained", "a") as file:
+        print(SKILL, start, seed, file=file)
     rng = random.Random(start + seed)
     return [(steps, SKILL * 5 * steps * rng.uniform(0.95, 1.05)) for steps in (0, 50, 100)]
 
@@ -139,6 +142,30 @@ def test_other_draws_of_the_same_skill_pass(workshop: Workshop):
     metric = ended.metric("test_learns", "final_return")
     assert metric["outcome"] == "unchanged"
     assert metric["high"] < 0.1
+
+
+def test_what_was_trained_is_not_trained_again(workshop: Workshop):
+    project = workshop.project("learning-kept", BASE, OTHER_DRAWS)
+    trained = project.cache / "trained"
+    trained.unlink(missing_ok=True)
+    first = project.measure(*LEARNS)
+    lines = trained.read_text().splitlines()
+    again = project.measure(*LEARNS)
+    assert again.metric("test_learns", "final_return") == first.metric(
+        "test_learns", "final_return"
+    )
+    assert trained.read_text().splitlines() == lines
+    project.write(WORSE)
+    assert project.measure(*LEARNS).code == 1
+    new = trained.read_text().splitlines()[len(lines) :]
+    assert {line.split()[0] for line in new[: len(lines) // 2]} == {"0.6"}  # the base is known
+
+
+def test_without_a_revision_nothing_is_trained(workshop: Workshop):
+    ended = workshop.project("learning-alone", BASE).run("--rlperf", *LEARNS)
+    metric = ended.metric("test_learns", "final_return")
+    assert (metric["outcome"], metric["blocks"]) == ("no_baseline", 0)
+    assert "what is learned is compared with a revision: --rlperf-against=REF" in ended.text
 
 
 def test_a_plain_run_trains_once(workshop: Workshop):
