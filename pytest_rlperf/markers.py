@@ -20,8 +20,8 @@ from pytest_rlperf.model.learning import (
     LearningSpec,
 )
 from pytest_rlperf.model.memory import parse_limits
-from pytest_rlperf.model.plan import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 from pytest_rlperf.model.quantity import parse_fraction
+from pytest_rlperf.model.spec import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 
 MARKER = "rlperf"
 MPI_MARKER = "rlperf_mpi"

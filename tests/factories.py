@@ -13,8 +13,9 @@ from pytest_rlperf.history.records import PastMetric, PastTest
 from pytest_rlperf.metrics.times import time_metrics
 from pytest_rlperf.model.block import Block, LogRatios, SideBlock
 from pytest_rlperf.model.metric import PEAK, Interval, Metric, Outcome, Verdict
-from pytest_rlperf.model.plan import Mode, Plan, Spec
+from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import RunResult, TestResult, Trial
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import Measurement, Message
 from pytest_rlperf.worker.clock import Elapsed
 

@@ -27,7 +27,7 @@ from pytest_rlperf.model.metric import (
     Severity,
     Verdict,
 )
-from pytest_rlperf.model.plan import Mode, Plan, Scaling, Spec
+from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -48,6 +48,7 @@ from pytest_rlperf.model.result import (
     TestResult,
     Vanished,
 )
+from pytest_rlperf.model.spec import Scaling, Spec
 from tests.factories import a_test, block, run_result, verdict
 
 MS = 1_000_000

@@ -7,7 +7,7 @@ import pytest
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.markers import CHECKS, ranks_of, spec_from, spec_of
-from pytest_rlperf.model.plan import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
+from pytest_rlperf.model.spec import KEYWORDS, RANK_KEYWORDS, RankSpec, Scaling, Spec
 
 NODE = "test_a.py::test_a"
 

@@ -39,9 +39,9 @@ from pytest_rlperf.metrics.times import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import TIME, MetricFamily, Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Facts, Fingerprint, RunResult, TestResult, Vanished
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import DEFAULT_NAME, Settings
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.trees.cache import cache_folder

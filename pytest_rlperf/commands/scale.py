@@ -7,8 +7,8 @@ from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import write_for_user
-from pytest_rlperf.model.plan import Scaling
 from pytest_rlperf.model.quantity import parse_bandwidth, parse_latency, parse_share
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.scale.fit import fit_jobs
 from pytest_rlperf.scale.jobs import Collective, Fit, MeasuredJob, Network, ScalePlan, read_jobs
 from pytest_rlperf.scale.projection import project, sent_by_period

@@ -30,8 +30,8 @@ from pytest_rlperf.leaving import Interrupts
 from pytest_rlperf.machine.fingerprint import read_fingerprint
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.markers import spec_of
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Fingerprint, RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.options import Settings, check_categories
 from pytest_rlperf.project import read_project
 from pytest_rlperf.trees.base_tree import build_working_tree

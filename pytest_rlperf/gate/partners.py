@@ -6,7 +6,8 @@ from typing import Protocol
 
 from pytest_rlperf.baselines.levels import Level, kernel_ratios
 from pytest_rlperf.model.block import Block, LogRatios, Reference, SideBlock
-from pytest_rlperf.model.plan import Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Gate
 from pytest_rlperf.stats.estimate import log_ratios
 from pytest_rlperf.stats.verdicts import Ended

@@ -17,9 +17,9 @@ from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import WITHOUT, Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Metric, Outcome, Verdict
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import RunResult, TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.project import Exemption, Project, check_claims
 from pytest_rlperf.stats.estimate import Estimate, estimate
 

@@ -31,8 +31,8 @@ from pytest_rlperf.markers import (
     uses_benchmark,
 )
 from pytest_rlperf.model.learning import LearningSpec
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import JobSize
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.text import render_tests
 from pytest_rlperf.trees.git import top_level
 from pytest_rlperf.trees.reach import CONFTEST, Imports, ImportsUnknown, changed_files, is_reached

@@ -18,8 +18,9 @@ from pytest_rlperf.gate.campaign import Campaign
 from pytest_rlperf.gate.measuring import MeasuringSession
 from pytest_rlperf.gate.partners import THRESHOLD_AGAINST, BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.publishing import report_tests, status_of
+from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
-from pytest_rlperf.gate.track import Benchmark, RememberedScouts, Track
+from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged, surroundings
 from pytest_rlperf.learning.campaign import LearningCampaign
 from pytest_rlperf.learning.kept import FOLDER as TRAININGS

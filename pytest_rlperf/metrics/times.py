@@ -15,8 +15,8 @@ from dataclasses import replace
 
 from pytest_rlperf.model.block import Block, Reference, SideBlock
 from pytest_rlperf.model.metric import THROUGHPUT, TIME, Direction, Metric, MetricFamily, Verdict
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Decision, Gate
 from pytest_rlperf.stats.verdicts import Ended, verdict_of
 

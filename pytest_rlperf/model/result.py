@@ -25,8 +25,9 @@ from pytest_rlperf.model.metric import (
     Verdict,
     badness,
 )
-from pytest_rlperf.model.plan import Plan, Scaling, Spec
+from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Explanation
+from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import Name, NotNegative, Whole
 
 Facts = Mapping[Name, Name | int | bool | None]

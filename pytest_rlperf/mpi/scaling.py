@@ -22,7 +22,6 @@ from pytest_rlperf.model.metric import (
     Outcome,
     Verdict,
 )
-from pytest_rlperf.model.plan import Scaling
 from pytest_rlperf.model.quantity import format_percent, format_rate, format_time
 from pytest_rlperf.model.result import (
     OVERSUBSCRIBED,
@@ -32,6 +31,7 @@ from pytest_rlperf.model.result import (
     ScalingTable,
     TestResult,
 )
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.report.text import WORDS, Rows, aligned, render_interval, render_word
 from pytest_rlperf.stats.decide import REPORTED_CONFIDENCE, Gate
 from pytest_rlperf.stats.estimate import Estimate, estimate

@@ -11,7 +11,7 @@ from pathlib import Path
 from statistics import fmean
 from typing import Annotated, Any, Self, TypedDict
 
-from pytest_rlperf.model.plan import Scaling
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.reading import (
     Counting,
     Fits,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from pytest_rlperf.model.plan import Scaling
 from pytest_rlperf.model.quantity import format_percent, format_time
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.report.text import Rows, aligned
 from pytest_rlperf.scale.jobs import (
     CheckedJob,

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from pytest_rlperf.model.block import Block
-from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import MOST_CALLS, SETUP_CALLS_MAX, Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker.kernels import PIECE_CALLS
 
 SLICE_NS = 2_000_000

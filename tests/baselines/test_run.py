@@ -15,8 +15,8 @@ from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, Reference
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Failure, Fingerprint, RunResult, TestResult, Vanished
+from pytest_rlperf.model.spec import Spec
 from tests.factories import FACTS, a_session, a_stored, a_test, run_result, side, verdict
 
 NODE = "test_a.py::test_a"

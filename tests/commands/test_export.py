@@ -12,7 +12,7 @@ from pytest_benchmark.stats import Stats
 
 from pytest_rlperf.cli import main
 from pytest_rlperf.commands.export import as_pytest_benchmark, stats_of
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.result_file import run_as_dict, write_json
 from tests.factories import a_test, block, examples, run_result
 

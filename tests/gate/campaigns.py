@@ -11,8 +11,9 @@ from pytest_rlperf.gate.partners import BaseRevision, Kernels, Partner
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord
 from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Plan, Scouted
 from pytest_rlperf.model.result import Progress, TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import KernelSpeeds, Measurement, Order, ScoutReport, WorkerKind
 from pytest_rlperf.workers.blocks import Blocks, Played
 from pytest_rlperf.workers.planning import ROOMY_SLICE_NS

@@ -19,7 +19,7 @@ from pytest_rlperf.gate.partners import (
 )
 from pytest_rlperf.model.block import LEAST_BLOCKS, Spending
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.workers.planning import LONGEST, block_seconds

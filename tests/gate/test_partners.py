@@ -22,7 +22,8 @@ from pytest_rlperf.gate.partners import (
 )
 from pytest_rlperf.model.block import Block, LogRatios
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.wire import KernelSpeeds, Measurement
 from tests.factories import a_session, side

@@ -6,10 +6,11 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.gate.partners import Alone, Kernels, Partner
-from pytest_rlperf.gate.track import MOST_OFF, UNUSED_DAYS, Benchmark, RememberedScouts, ScoutRecord
+from pytest_rlperf.gate.remembered import UNUSED_DAYS, RememberedScouts
+from pytest_rlperf.gate.track import MOST_OFF, Benchmark, ScoutRecord
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Fingerprint
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import KernelSpeeds
 from tests.gate.campaigns import MS, SEEN, Fake, run
 

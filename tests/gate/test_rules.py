@@ -22,8 +22,8 @@ from pytest_rlperf.gate.rules import (
 from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.model.kpi import BUILT_IN, Kpi, KpiMetric, KpiResult, Status
 from pytest_rlperf.model.metric import COMPARED, UNSURE, Outcome, Severity, Verdict
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Failure, TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.project import Exemption, Project
 from tests.factories import a_test, block, examples, run_result, verdict
 

@@ -10,7 +10,7 @@ from pytest_rlperf.gate.budget import BlockForecast, Need, fitting, is_full
 from pytest_rlperf.gate.partners import Kernels
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import LOOKS
 from pytest_rlperf.wire import WorkerKind
 from pytest_rlperf.workers.side import State

@@ -4,7 +4,7 @@ import pytest
 
 from pytest_rlperf.gate.track import CAUGHT, UNMEASURED, Benchmark, Track
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import KernelSpeeds
 from pytest_rlperf.workers.side import SideRun, State
 

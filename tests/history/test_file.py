@@ -15,8 +15,8 @@ from pytest_rlperf.history.file import HistoryFile, entries_of, line_of, read_hi
 from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.block import Drift, Reference, ReferenceTime, SideDrift
 from pytest_rlperf.model.metric import Interval, Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import RunResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.result_file import run_as_dict
 from tests.factories import FACTS, a_past, a_past_metric, a_test, block, run_result, verdict
 

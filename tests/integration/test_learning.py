@@ -1,6 +1,8 @@
 """`rlperf_learning`: what two revisions learn, seed by seed."""
 
 import json
+import signal
+import time
 
 import pytest
 
@@ -159,6 +161,30 @@ def test_what_was_trained_is_not_trained_again(workshop: Workshop):
     assert project.measure(*LEARNS).code == 1
     new = trained.read_text().splitlines()[len(lines) :]
     assert {line.split()[0] for line in new[: len(lines) // 2]} == {"0.6"}  # the base is known
+
+
+def test_what_was_trained_before_ctrl_c_is_told_and_kept(workshop: Workshop):
+    slow = OTHER_DRAWS["lib.py"].replace(
+        "rng = random", "import time; time.sleep(0.2); rng = random"
+    )
+    project = workshop.project("learning-ctrl-c", BASE, {"lib.py": slow})
+    trained = project.cache / "trained"
+    trained.unlink(missing_ok=True)
+    result = f"--rlperf-json={project.result}"
+    running = project.start("--rlperf", "--rlperf-against=base", *LEARNS, result)
+    until = time.monotonic() + 60
+    while not trained.exists() or len(trained.read_text().splitlines()) < 8:
+        assert time.monotonic() < until, running.output()
+        time.sleep(0.05)
+    running.popen.send_signal(signal.SIGINT)
+    ended = running.wait()
+    assert ended.code == 2, ended.text
+    told = {f"1 1000 {each['seed']}" for each in ended.test("test_learns")["learning"]["head"]}
+    assert told
+    assert running.wait_until_gone(10) == []
+    before = trained.read_text().splitlines()
+    assert project.measure(*LEARNS).code == 0
+    assert not told & {*trained.read_text().splitlines()[len(before) :]}
 
 
 def test_without_a_revision_nothing_is_trained(workshop: Workshop):

@@ -5,11 +5,11 @@ import pytest
 from .projects import Ended
 
 SENTENCES = {
-    "test_forgot_the_fixture": "this test returned without calling the rlperf or benchmark "
-    "fixture, so there is nothing to judge; call it in the test, or take the fixture and the "
-    "marker away.",
-    "test_marked_without_fixture": "this test returned without calling the rlperf or benchmark "
-    "fixture",
+    "test_forgot_the_fixture": "this test returned without calling rlperf, benchmark or another "
+    "fixture that measures, so there is nothing to judge; call it in the test, or take the fixture "
+    "and the marker away.",
+    "test_marked_without_fixture": "this test returned without calling rlperf, benchmark or "
+    "another fixture",
     "test_called_twice": "rlperf measures one call a test, and this is the second; split the test "
     "in two, or parametrize it.",
     "test_not_a_function": "rlperf needs a function to call, not int; write rlperf(func, "

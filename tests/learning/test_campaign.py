@@ -11,8 +11,8 @@ from pytest_rlperf.learning.campaign import AHEAD, SURE_SEEDS, LearningCampaign,
 from pytest_rlperf.learning.runs import SeedTask, Trained
 from pytest_rlperf.model.learning import LearningSpec, Training
 from pytest_rlperf.model.metric import Metric, Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import BASE, HEAD
 from pytest_rlperf.workers.side import SideRun, State
 

@@ -14,8 +14,8 @@ from pytest_rlperf.memory.runs import MemoryPlayed, MemoryRuns
 from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.memory import MIB, Limits, Pass, Probe
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import MemoryReport, Order
 from pytest_rlperf.workers.side import SideRun, State
 from tests.factories import a_test

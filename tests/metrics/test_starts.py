@@ -8,7 +8,7 @@ from pytest_rlperf.baselines.levels import kernel_ratios
 from pytest_rlperf.metrics.times import LEAST_ALLOWED, start_block, start_gate, start_metric
 from pytest_rlperf.model.block import Block, Reference
 from pytest_rlperf.model.metric import Outcome, Verdict
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.stats.decide import Gate, decide
 from pytest_rlperf.stats.estimate import log_ratios
 from pytest_rlperf.stats.verdicts import Ended

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.metric import COMPARED, UNSURE, Interval, Outcome
-from pytest_rlperf.model.plan import KEYWORDS, Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import KEYWORDS, Spec
 from pytest_rlperf.reading import typed
 from pytest_rlperf.wire import BASE, Job, plain
 from tests.factories import examples, side

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.metric import EFFICIENCY, NOT_JUDGED, Metric, Outcome, Severity
-from pytest_rlperf.model.plan import Scaling
 from pytest_rlperf.model.result import JobSize, ScalingRow, ScalingTable, TestResult
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.mpi.scaling import (
     difference,
     efficiencies,

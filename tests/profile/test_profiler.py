@@ -10,7 +10,7 @@ import pytest
 
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.model.metric import Interval, Outcome
-from pytest_rlperf.model.plan import Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import (
     Callee,
     Function,
@@ -19,6 +19,7 @@ from pytest_rlperf.model.profile import (
     SideProfile,
     SlicesProfile,
 )
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.profile.profiler import (
     SLICES,
     Places,

@@ -14,8 +14,8 @@ from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.partners import BaseRevision
 from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Fingerprint, Goal, Progress, Trial
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.prove import rounds
 from pytest_rlperf.prove.rates import read
 from pytest_rlperf.prove.rounds import (

@@ -1,8 +1,8 @@
 """The run by category."""
 
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.categories import by_category, render_categories
 from tests.factories import a_test, block, run_result, verdict
 

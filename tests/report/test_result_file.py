@@ -15,9 +15,9 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import read_figure
 from pytest_rlperf.model.block import Block, RankFacts
 from pytest_rlperf.model.metric import Outcome, Severity
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import RunResult, Vanished
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.evidence import witnesses
 from pytest_rlperf.report.markdown import render_markdown
 from pytest_rlperf.report.result_file import (

@@ -43,7 +43,7 @@ from pytest_rlperf.model.metric import (
     Severity,
     Verdict,
 )
-from pytest_rlperf.model.plan import Mode, Plan, Scaling, Spec
+from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -64,6 +64,7 @@ from pytest_rlperf.model.result import (
     TestResult,
     Vanished,
 )
+from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.report.result_file import run_as_dict, run_from
 from pytest_rlperf.report.result_file.read import equal_parts
 from tests.factories import examples

@@ -9,8 +9,9 @@ import pytest
 from pytest_rlperf.model.block import Block, Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.metric import Outcome, Severity
-from pytest_rlperf.model.plan import Mode, Plan, Spec
+from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.result import Failure, Progress, RunResult, Vanished
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.terminal import (
     LOG_EVERY_S,
     ProgressLine,

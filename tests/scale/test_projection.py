@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.model.plan import Scaling
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.scale.fit import fit_jobs
 from pytest_rlperf.scale.jobs import Collective, Network, ScalePlan, Terms, TimePart
 from pytest_rlperf.scale.projection import (

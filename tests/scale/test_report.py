@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_rlperf.model.plan import Scaling
+from pytest_rlperf.model.spec import Scaling
 from pytest_rlperf.scale.fit import fit_jobs
 from pytest_rlperf.scale.jobs import Collective, Fit, FittedTerm, Network, ScalePlan
 from pytest_rlperf.scale.projection import project

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.errors import FixtureError
-from pytest_rlperf.model.plan import Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker import calls as loop_module
 from pytest_rlperf.worker.calls import (
     OVERHEAD_CALLS,

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import pytest
 
 from pytest_rlperf.model.block import DeviceFacts
-from pytest_rlperf.model.plan import Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import Measurement
 from pytest_rlperf.worker import scout as scout_module
 from pytest_rlperf.worker.calls import Calls, Rounds

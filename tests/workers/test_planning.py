@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.model.block import Block, SideBlock
-from pytest_rlperf.model.plan import SETUP_CALLS_MAX, Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import SETUP_CALLS_MAX, Mode, Plan, Scouted
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.worker.kernels import NAMES, PIECE_CALLS
 from pytest_rlperf.workers.planning import (
     CROWDED,

@@ -39,7 +39,7 @@ from pytest_rlperf.model.metric import (
     Severity,
     Verdict,
 )
-from pytest_rlperf.model.plan import Plan, Scaling, Spec
+from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import (
     Cause,
     ComparedLine,
@@ -61,6 +61,7 @@ from pytest_rlperf.model.result import (
     TestResult,
     Vanished,
 )
+from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import (
     LEAST,
     Counting,

@@ -10,7 +10,7 @@ from pytest_rlperf import fixtures
 from pytest_rlperf.fixtures import Rlperf, RlperfLearning, RlperfMemory, RlperfMpi
 from pytest_rlperf.markers import CHECKS, LEARNING_CHECKS, LEARNING_MARKER, MARKER, MPI_MARKER
 from pytest_rlperf.model.learning import LearningSpec
-from pytest_rlperf.model.plan import RankSpec, Spec
+from pytest_rlperf.model.spec import RankSpec, Spec
 from pytest_rlperf.plugin import HookSpecs
 from tests.docs.reference.texts import code, comments, docstring, prose, signature, table
 

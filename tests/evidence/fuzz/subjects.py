@@ -21,14 +21,16 @@ from pytest_rlperf.baselines.folder import Baselines, keep_pending
 from pytest_rlperf.baselines.levels import Level, level_of, memory_level
 from pytest_rlperf.cli import main
 from pytest_rlperf.commands import exits_of
+from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.rules import Rules
 from pytest_rlperf.gate.selection import Scope
-from pytest_rlperf.gate.track import Benchmark, RememberedScouts, ScoutRecord
+from pytest_rlperf.gate.track import Benchmark, ScoutRecord
 from pytest_rlperf.history.file import line_of
 from pytest_rlperf.machine.fingerprint import machine_key
-from pytest_rlperf.model.plan import Mode, Plan, Scouted, Spec
+from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import Proof, RunResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.project import read_project
 from pytest_rlperf.prove import rates
 from pytest_rlperf.prove.report import render_proof

@@ -11,7 +11,7 @@ from pytest_rlperf.baselines.file import Stored
 from pytest_rlperf.baselines.levels import CLOCK, Level, fit_weights, level_of
 from pytest_rlperf.gate.partners import Kernels, gate_of
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.prove.rates import clopper_pearson
 from pytest_rlperf.stats.decide import decide
 

@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from pytest_rlperf.history.records import History
 from pytest_rlperf.model.metric import Outcome
-from pytest_rlperf.model.plan import Spec
 from pytest_rlperf.model.result import Failure, RunResult
+from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.page.document import INSTALL, render_page
 from pytest_rlperf.report.page.markup import anchor
 from pytest_rlperf.report.page.parts import ROOM_BYTES, Flame, load_flames
