@@ -30,11 +30,14 @@ Curve = list[tuple[int, float]]
 
 
 def curve_of(make: Callable[[int], DeepAgent], seed: int, steps: int, legs: int = 4) -> Curve:
-    """Train an agent, and let it play after each leg."""
+    """Train an agent, and let it play after each leg: each seed episodes of its own, or one choice
+    of them would count for all seeds.
+    """
     agent, curve = make(seed), []
     for leg in range(1, legs + 1):
         agent.learn(steps // legs)
-        curve.append((leg * steps // legs, rl_impls.evaluate(agent, episodes=EPISODES, seed=1000)))
+        reached = rl_impls.evaluate(agent, episodes=EPISODES, seed=1000 + seed)
+        curve.append((leg * steps // legs, reached))
     return curve
 
 
@@ -85,7 +88,7 @@ def test_a_table_learns(rlperf_learning, learner):
         curve = []
         for steps in (2_000, 5_000, 10_000, 20_000):
             table = rl_impls.train("TicTacToe-v0", learner, steps=steps, seed=seed)
-            curve.append((steps, rl_impls.evaluate(table, "TicTacToe-v0", 500, seed=1000)))
+            curve.append((steps, rl_impls.evaluate(table, "TicTacToe-v0", 500, seed=1000 + seed)))
         return curve
 
     rlperf_learning(train)

@@ -53,7 +53,7 @@ def applied(change: Change, root: Path) -> str:
 
 
 def run(out: Path, kinds: Sequence[str], minutes: float, scratch: Path) -> Iterator[Record]:
-    """Try what is not recorded of this commit yet; yield each record when it is written."""
+    """Try what is not recorded yet, of whichever commit; yield each record when it is written."""
     until = time.monotonic() + 60 * minutes
     clone = scratch / "clone"
     if not clone.exists():
