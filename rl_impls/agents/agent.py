@@ -211,7 +211,7 @@ class DeepAgent(ABC):
         return {"chance": self._chance.copy()}
 
     def set_state(self, state: Mapping[str, Array]) -> None:
-        self._chance[:] = state["chance"]
+        take_over(self._chance, state["chance"], "the array of random numbers")
 
     @abstractmethod
     def cut(self) -> None:
