@@ -109,7 +109,10 @@ def _beside(path: Path) -> Iterator[Path]:
 def _claim(path: Path) -> tuple[Path, int | None]:
     while True:
         part = path.with_name(f".{path.name}.{secrets.token_hex(4)}{ENDING}")
-        handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            handle = os.open(part, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        except UnicodeEncodeError as error:  # half of a character: no file system has such a name
+            raise OSError(errno.EILSEQ, os.strerror(errno.EILSEQ), str(path)) from error
         if not LOCKS:  # pragma: no cover - Windows, where an open file cannot be renamed
             os.close(handle)
             return part, None

@@ -113,6 +113,11 @@ def test_a_write_that_fails_leaves_the_old_file_and_nothing_else(tmp_path: Path)
     assert (path.read_text(), names(tmp_path)) == ("old", ["result.json"])
 
 
+def test_a_name_that_no_file_can_have_is_an_error_of_the_system(tmp_path: Path):
+    with pytest.raises(OSError, match=r"\[Errno"):
+        write_atomically(tmp_path / "half of a pair: \ud800", "text")
+
+
 def test_a_file_is_written_as_utf_8_with_plain_line_ends(tmp_path: Path):
     write_atomically(tmp_path / "report.md", "µs\n")
     assert (tmp_path / "report.md").read_bytes() == "µs\n".encode()

@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, NotRequired, TypedDict, cast
+from typing import Annotated, Any, NotRequired, TypedDict
 
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatio, LogRatios, Weight
@@ -173,7 +173,10 @@ def read_module(path: Path) -> dict[str, Stored]:
     check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)
     with refusing(path, ANEW):
         tests = typed(ModuleRow, content)["tests"]
-        return {nodeid: _test_from(nodeid, row, f"tests.{nodeid}") for nodeid, row in tests.items()}
+        return {
+            nodeid: _test_from(nodeid, row, row.get("starts") or {}, f"tests.{nodeid}")
+            for nodeid, row in tests.items()
+        }
 
 
 # -- writing ------------------------------------------------------------------------------------
@@ -218,7 +221,9 @@ def _columns(kernel: str, blocks: Sequence[Mapping[str, LogRatios]]) -> dict[str
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _test_from(nodeid: str, row: StoredTest | StartRow, where: str) -> Stored:
+def _test_from(
+    nodeid: str, row: StoredTest | StartRow, starts: Mapping[str, StartRow], where: str
+) -> Stored:
     """Return a test whose parts fit to each other; raises Damage where they do not."""
     weights, memory = row["weights"], row.get("memory")
     alone = memory is not None and not row["sessions"] and not weights
@@ -228,7 +233,6 @@ def _test_from(nodeid: str, row: StoredTest | StartRow, where: str) -> Stored:
     if not alone and not row["sessions"]:
         raise Damage(f"{where}.sessions")
     sessions = enumerate(row["sessions"])
-    starts = cast(StoredTest, row).get("starts") or {}
     return Stored(
         nodeid=nodeid,
         source_hash=row["source_hash"],
@@ -238,7 +242,7 @@ def _test_from(nodeid: str, row: StoredTest | StartRow, where: str) -> Stored:
         work=row["work"],
         accepted=row["accepted"],
         memory=memory,
-        starts={n: _test_from(nodeid, s, f"{where}.starts.{n}") for n, s in starts.items()},
+        starts={n: _test_from(nodeid, s, {}, f"{where}.starts.{n}") for n, s in starts.items()},
     )
 
 

@@ -141,7 +141,7 @@ def _flaky_row(test: Flaky) -> list[str]:
 def render_findings(trends: Sequence[Trend], name: Name = str) -> list[str]:
     """Write creep first, since nothing else tells of it; then changes, the newest first."""
     creeps = [
-        f"CREEP: {_subject(trend, name)} {render_creep(trend.creep)}"
+        f"CREEP: {_subject(trend, name)} {render_creep(trend.creep, name)}"
         for trend in trends
         if trend.creep is not None
     ]
@@ -161,18 +161,18 @@ def _subject(trend: Trend, name: Name) -> str:
 
 def _change(trend: Trend, change: ChangePoint, name: Name) -> str:
     word = "WORSE" if change.change.change > 0 else "better"
-    return f"{word}: {_subject(trend, name)} {render_change_point(change)}"
+    return f"{word}: {_subject(trend, name)} {render_change_point(change, name)}"
 
 
-def render_change_point(change: ChangePoint) -> str:
-    where = f"between {change.before[:SHORT]} and {change.after[:SHORT]}"
+def render_change_point(change: ChangePoint, name: Name) -> str:
+    where = f"between {name(change.before[:SHORT])} and {name(change.after[:SHORT])}"
     return f"{format_percent(change.change.change)} {render_interval(change.change)} {where}"
 
 
-def render_creep(creep: Creep) -> str:
+def render_creep(creep: Creep, name: Name) -> str:
     return (
         f"{format_percent(creep.change.change)} {render_interval(creep.change)} over "
-        f"{creep.commits} commits since {creep.since[:SHORT]}, and "
+        f"{creep.commits} commits since {name(creep.since[:SHORT])}, and "
         f"{format_percent(creep.allowed)} is allowed of one change"
     )
 

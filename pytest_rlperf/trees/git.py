@@ -71,6 +71,8 @@ def git(
         raise RevisionError(
             "git was not found, and revisions and branches need it; install git or put it on PATH."
         ) from error
+    except ValueError as error:  # a NUL, or half of a character, from a file that somebody wrote
+        raise GitFailed(f"git can take no argument such as {args[-1]!r}: {error}") from error
     if done.returncode:
         raise GitFailed(os.fsdecode(done.stderr).strip())
     return os.fsdecode(done.stdout)

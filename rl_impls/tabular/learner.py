@@ -89,7 +89,7 @@ def _check_rows(n_states: int, n_actions: int, states: Any, rows: Any) -> None:
         raise ValueError(f"rows of shape {rows.shape} for {len(states)} states")
     if len(states) and not 0 <= states.min() <= states.max() < n_states:
         raise ValueError(f"states beyond the {n_states} of its table")
-    if not np.isfinite(rows).all():
+    if not (np.abs(rows) <= np.finfo(np.float32).max).all():  # nor is what no table can hold
         raise ValueError("values that are not finite")
 
 

@@ -219,6 +219,15 @@ def test_starts_read_back_too(tmp_path: Path):
     assert read_module(tmp_path / "test_a.json") == {test.nodeid: test}
 
 
+def test_a_note_in_a_start_that_has_the_name_of_starts_does_no_harm(tmp_path: Path):
+    test, path = a_stored(starts={"first_call": a_stored()}), tmp_path / "test_a.json"
+    write_module(path, "test_a.py", [test])
+    content = json.loads(path.read_text())
+    content["tests"][NODE]["starts"]["first_call"]["starts"] = {"imports": 0.5}
+    path.write_text(json.dumps(content))
+    assert read_module(path) == {test.nodeid: test}
+
+
 # -- memory: read back, refused where damaged, absent in older files ----------------------------
 
 

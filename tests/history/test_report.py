@@ -116,6 +116,15 @@ def test_markdown_escapes_names():
     assert "- WORSE: <code>test" in text
 
 
+def test_markdown_makes_no_link_of_what_a_commit_is_called():
+    change = ChangePoint("GH-12", "#34", 2, Interval(0.1, 0.08, 0.12))
+    creep = Creep("@somebody", POINTS[4].commit, 4, Interval(0.22, 0.19, 0.25), 0.05)
+    odd = replace(CHANGED, changes=(change,), creep=creep)
+    text = "\n".join(render_trends_markdown([odd], []))
+    assert "between `GH-12` and `#34`" in text
+    assert "since `@someb" in text
+
+
 def test_the_data_is_plain_json():
     found = trends_as_dict([CHANGED, CREEPING], [FLAKY], ["a line is damaged."])
     assert json.loads(json.dumps(found, allow_nan=False)) == json.loads(json.dumps(found))

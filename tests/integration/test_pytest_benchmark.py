@@ -163,7 +163,7 @@ FAILING = {
     "test_pedantic_with_arguments_twice": "benchmark.pedantic got arguments for its target, and "
     "setup returned others; give them in one place.",
     "test_wrong_marker": "benchmark mark can't have 'colour' keyword argument.",
-    "test_unused": "this test returned without calling the",
+    "test_unused": "this test returned without calling rlperf, benchmark",
     "test_raises_later": "give every call fresh state: benchmark.pedantic(func, setup=...).",
 }
 

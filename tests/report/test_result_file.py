@@ -155,6 +155,18 @@ def test_damage_is_located(tmp_path: Path, where: str, value: object):
     assert refusal_of(tmp_path, json.dumps(content)).startswith(f"is damaged at {shown}")
 
 
+KPI = {
+    "name": "latency", "metric": "time", "target": 1.0, "alert": 2.0, "unit": "ms", "value": 1.5,
+    "low": 1.4, "high": 1.6, "blocks": 3, "status": "missed", "reason": "", "nodeid": None,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("lost", ["low", "high"])
+def test_the_value_of_a_kpi_has_an_interval(tmp_path: Path, lost: str):
+    text = json.dumps({**written(), "kpis": [{**KPI, lost: None}]})
+    assert refusal_of(tmp_path, text).startswith(f"is damaged at kpis[0].{lost}")
+
+
 # The machine-readable result: its shape, its numbers, and that it is whole or not there.
 
 

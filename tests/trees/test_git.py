@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.errors import RevisionError
-from pytest_rlperf.trees.git import WorkingState, resolve, working_state
+from pytest_rlperf.trees.git import GitFailed, WorkingState, git, resolve, working_state
 from tests.trees.repositories import commit, new_repository, run_git, write_files
 
 
@@ -89,6 +89,12 @@ def test_a_folder_without_a_repository_is_refused(tmp_path: Path):
     with pytest.raises(RevisionError, match=r"is in no git repository.*run pytest inside a clone"):
         resolve(tmp_path, "main")
     assert working_state(tmp_path) == WorkingState(None, False)
+
+
+@pytest.mark.parametrize("name", ["half a character: \ud800", "a NUL: \0"])
+def test_what_no_process_can_be_given_is_a_failure_of_git(repo: Path, name: str):
+    with pytest.raises(GitFailed, match="git can take no argument such as"):
+        git(repo, "log", name)
 
 
 def test_git_not_installed_is_said(repo: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

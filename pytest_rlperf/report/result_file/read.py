@@ -133,6 +133,10 @@ def checked(content: object) -> Row:
                 numbers = value if isinstance(value, list) else [value]
                 if ratioed and not all(n is None or n >= LEAST for n in numbers):
                     raise Damage(f"tests[{i}].metrics[{k}].{name}")
+    for i, kpi in enumerate(row["kpis"]):
+        for name, bound in (("low", kpi["low"]), ("high", kpi["high"])):
+            if kpi["value"] is not None and bound is None:
+                raise Damage(f"kpis[{i}].{name}")
     return cast(Row, row)
 
 

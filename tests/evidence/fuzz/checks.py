@@ -40,7 +40,7 @@ def _refuse(word: str) -> NoReturn:
 
 def check_markdown(text: str) -> None:
     check_terminal(text.replace("\u200b", ""))
-    outside = CODE.sub("", text)
+    outside = CODE.sub("", text).replace("&#8203;", "\u200b")
     if linked := LINKED.search(outside):
         raise Unfit(f"{linked[0]!r} becomes a link: {outside[: linked.end()][-80:]!r}")
 

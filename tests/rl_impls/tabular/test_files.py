@@ -145,6 +145,10 @@ def with_infinity(rows):
     return rows
 
 
+def too_large_for_a_table(rows):
+    return np.full(rows.shape, 1e300)
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
@@ -152,6 +156,7 @@ def with_infinity(rows):
         ({"n_states": 5}, "states beyond the 5 of its table"),
         ({"n_actions": 4}, "contradicts itself"),
         ({"rows": with_infinity}, "values that are not finite"),
+        ({"rows": too_large_for_a_table}, "values that are not finite"),
         ({"settings": {}}, "contradicts itself"),
     ],
 )
