@@ -1,8 +1,9 @@
 """Is head worse than the base by more than is allowed? A sequential test over pairs of seeds.
 
-A difference is that of one seed: what the base learned less what head learned. Under the
-hypothesis that differences lie symmetrically around a value, each sign of what is left of them
-after taking it away is a fair coin, whatever the sizes are: bounded, of two humps, of heavy tails.
+A difference is that of one seed: what the base learned less what head learned. What is allowed is a
+share of what the base learned with that seed. Under the hypothesis that differences lie
+symmetrically around a share of it, each sign of what is left of them after taking it away is a fair
+coin, whatever the sizes are: bounded, of two humps, of heavy tails.
 So one can bet on the signs. Before a coin falls its stake is chosen, a share of the wealth; whoever
 bets on the truth becomes rich, and under the hypothesis the wealth grows beyond 1 / a with a chance
 of at most a, at whatever moment one looks (Ville 1939). Hence one may look after every pair and
@@ -13,8 +14,11 @@ Waudby-Smith and Ramdas (J. R. Stat. Soc. B 86, 2024).
 
 Two sides that learn alike have the same distribution, and the same seeds play no favourites: then
 differences are symmetric around zero exactly, without any further assumption. That protects
-unchanged code. Around the threshold symmetry is an assumption; a mistake there calls a change
-that is about as large as what is allowed.
+unchanged code. A head that always learns the allowed share less is as exact a case. Any other loss
+of that size makes symmetry an assumption; a mistake there calls a change that is about as large as
+what is allowed, or lets a failure pass that strikes so few seeds that none of those trained had it
+(`campaign.unseen`). The share is taken of each pair for itself: were it one of the mean of the
+base, which is itself an estimate, what was bet on early would change with every seed that follows.
 
 A stake is `tanh(k |x| / s)`, with `s` the root mean square of the differences so far: for normal
 differences the best one, where `k` is their mean over their standard deviation. That is not known,
@@ -39,8 +43,20 @@ DETECT_POWER = 0.9
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One seed: what head learned less than the base, and what the base learned, in one unit."""
+
+    loss: float
+    learned: float
+
+    def beyond(self, share: float) -> float:
+        """Return what of the loss lies above a share of what the base learned."""
+        return self.loss - share * self.learned
+
+
+@dataclass(frozen=True, slots=True)
 class LearningGate:
-    """The rule for one test; differences are shares of what the base learns."""
+    """The rule for one test; what is allowed is a share of what the base learns."""
 
     threshold: float
     tests: int = 1  # judged in this build
@@ -71,7 +87,7 @@ def log_wealth(differences: Iterable[float]) -> float:
     return last
 
 
-def decide(differences: Sequence[float], gate: LearningGate, exhausted: bool) -> Decision:
+def decide(differences: Sequence[Difference], gate: LearningGate, exhausted: bool) -> Decision:
     """Decide on the pairs so far; a pure function of their order."""
     pairs = len(differences)
     outcome = _outcome(differences, gate) if pairs >= LEAST_SEEDS else None
@@ -86,51 +102,68 @@ def decide(differences: Sequence[float], gate: LearningGate, exhausted: bool) ->
     )
 
 
-def _outcome(differences: Sequence[float], gate: LearningGate) -> Outcome | None:
+def _outcome(differences: Sequence[Difference], gate: LearningGate) -> Outcome | None:
     sure = -math.log(LIMIT_LEVEL)
-    beyond = log_wealth(x - gate.threshold for x in differences)
-    if beyond >= sure and log_wealth(differences) >= -math.log(gate.unchanged_level):
+    if _bets_above(differences, gate.threshold) >= sure and (
+        _bets_above(differences, 0.0) >= -math.log(gate.unchanged_level)
+    ):
         return Outcome.REGRESSED
-    if log_wealth(gate.threshold - x for x in differences) < sure:
+    if _bets_below(differences, gate.threshold) < sure:
         return None
-    better = log_wealth(-gate.threshold - x for x in differences) >= sure
+    better = _bets_below(differences, -gate.threshold) >= sure
     return Outcome.IMPROVED if better else Outcome.UNCHANGED
 
 
-def interval_of(differences: Sequence[float]) -> Interval | None:
-    """Return the mean difference with the values that no bet has refuted: 95 %, at every moment.
+def _bets_above(differences: Sequence[Difference], share: float) -> float:
+    return log_wealth(each.beyond(share) for each in differences)
+
+
+def _bets_below(differences: Sequence[Difference], share: float) -> float:
+    return log_wealth(-each.beyond(share) for each in differences)
+
+
+def loss_of(differences: Sequence[Difference]) -> float:
+    """Return the loss of all seeds together, as a share of what the base learned with them."""
+    return fmean(each.loss for each in differences) / fmean(each.learned for each in differences)
+
+
+def interval_of(differences: Sequence[Difference]) -> Interval | None:
+    """Return the loss with the values that no bet has refuted: 95 %, at every moment.
     None: there are so few that nothing can be refuted.
     """
-    mean = fmean(differences)
-    reach = max(abs(x - mean) for x in differences) or abs(mean) or NEAR
+    loss = loss_of(differences)
+    most = max(abs(each.beyond(loss)) for each in differences)
+    reach = most / fmean(each.learned for each in differences) or abs(loss) or NEAR
     refuted = -math.log(LIMIT_LEVEL)
-    low = _edge(lambda v: log_wealth(x - v for x in differences) >= refuted, mean, -reach)
-    high = _edge(lambda v: log_wealth(v - x for x in differences) >= refuted, mean, reach)
-    return None if low is None or high is None else Interval(mean, low, high)
+    low = _edge(lambda share: _bets_above(differences, share) >= refuted, loss, -reach)
+    high = _edge(lambda share: _bets_below(differences, share) >= refuted, loss, reach)
+    return None if low is None or high is None else Interval(loss, low, high)
 
 
 NEAR = 1e-9
 DOUBLINGS, HALVINGS = 20, 30
 
 
-def _edge(is_refuted: Callable[[float], bool], mean: float, step: float) -> float | None:
-    """Return where values beyond the mean begin to be refuted; None: not even far away."""
+def _edge(is_refuted: Callable[[float], bool], middle: float, step: float) -> float | None:
+    """Return where values beyond the middle begin to be refuted; None: not even far away."""
     steps = (2.0**number * step for number in range(DOUBLINGS))
-    far = next((step for step in steps if is_refuted(mean + step)), None)
+    far = next((step for step in steps if is_refuted(middle + step)), None)
     if far is None:
         return None
     inside, outside = 0.0, far
     for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if is_refuted(mean + middle) else (middle, outside)
-    return mean + outside
+        between = (inside + outside) / 2
+        inside, outside = (inside, between) if is_refuted(middle + between) else (between, outside)
+    return middle + outside
 
 
-def _detectable(differences: Sequence[float], gate: LearningGate) -> float:
+def _detectable(differences: Sequence[Difference], gate: LearningGate) -> float:
     """Return about the loss that so many pairs of this spread would have called in nine of ten
     runs: the wealth of who believes the truth grows by half the square of mean over spread a pair.
     """
-    pairs, spread = len(differences), stdev(differences)
+    pairs, loss = len(differences), loss_of(differences)
+    spread = stdev(each.beyond(loss) for each in differences)
+    spread /= fmean(each.learned for each in differences)
     players = math.log(len(BELIEFS))
 
     def least(above: float, level: float) -> float:

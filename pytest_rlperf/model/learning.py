@@ -1,12 +1,26 @@
 """What a training gave on one side: curves of returns by seed, and how a test wants them judged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 Point = tuple[float, float]
 """Steps, and the return there."""
 Curve = tuple[Point, ...]
+
+
+STORED_POINTS = 50
+"""A stored curve has no more: baselines are committed."""
+
+
+def thinned(curve: Curve) -> Curve:
+    """Return at most `STORED_POINTS` of a curve, evenly, with both ends. Curves of equal length
+    keep the same points, and one that was thinned stays as it is.
+    """
+    last = len(curve) - 1
+    if last < STORED_POINTS:
+        return curve
+    return tuple(curve[round(i * last / (STORED_POINTS - 1))] for i in range(STORED_POINTS))
 
 
 class LearningMetric(StrEnum):
@@ -52,6 +66,12 @@ class Training:
         if not self.curves and self.failure is None:
             raise ValueError("a training has a curve, or says why not")
 
+    def thinned(self) -> "Training":
+        """Return it as it is stored: long curves with fewer points, and of a failure its end."""
+        curves = {task: thinned(curve) for task, curve in self.curves.items()}
+        lines = (self.failure or "").strip().splitlines()
+        return replace(self, curves=curves, failure=lines[-1] if lines else self.failure)
+
     def is_identical(self, other: "Training") -> bool:
         """Return whether both learned the same, bit for bit."""
         learned = self.failure is None and other.failure is None
@@ -67,3 +87,8 @@ class LearningResult:
     base: tuple[Training, ...] = ()
     goal: float | None = None
     worst: float | None = None  # what a failed seed counts as; None: nothing was measured
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether there is more to draw than returns at the end."""
+        return any(len(c) > 1 for each in (*self.head, *self.base) for c in each.curves.values())
