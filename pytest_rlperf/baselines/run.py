@@ -229,7 +229,11 @@ def _learning(test: TestResult, run: RunResult) -> StoredLearning | None:
         dirty=run.dirty,
         facts=facts_of(run.fingerprint, test.spec.threads),
         versions=versions_of(run.fingerprint),
-        trainings=tuple(training.thinned() for training in test.learning.head),
+        trainings=tuple(
+            # A traceback names files of this machine.
+            replace(training.thinned(), failure=training.last_words)
+            for training in test.learning.head
+        ),
     )
 
 

@@ -22,10 +22,11 @@ from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, Track
 from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged, surroundings
-from pytest_rlperf.learning.campaign import LearningCampaign, Stored
+from pytest_rlperf.learning.campaign import LearningCampaign
 from pytest_rlperf.learning.kept import FOLDER as TRAININGS
 from pytest_rlperf.learning.kept import KeptTrainings, code_of
 from pytest_rlperf.learning.runs import LearningRuns
+from pytest_rlperf.learning.track import StoredReturns
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
@@ -251,12 +252,12 @@ class GateSession(MeasuringSession):
         _end_where_nothing_changed(stage, [each.track for each in learning.tracks.values()])
         return learning
 
-    def _stored_learning(self) -> Stored | None:
+    def _stored_learning(self) -> StoredReturns | None:
         """Return the baselines that learning is compared with; None: it is with a revision."""
         store = self._store
         if store is None:
             return None
-        return Stored(store.learning_levels, saving=self._settings.save is not None)
+        return StoredReturns(store.learning_levels, saving=self._settings.save is not None)
 
     def _kept_trainings(
         self, benchmarks: Sequence[Benchmark], facts: Fingerprint

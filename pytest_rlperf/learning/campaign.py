@@ -8,13 +8,11 @@ come from a stored baseline. A run that saves one trains head with as many seeds
 import math
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import takewhile
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
-from pytest_rlperf.baselines.levels import LearningLevel
 from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.learning.bets import LearningGate, decide
 from pytest_rlperf.learning.kept import KeptTrainings
 from pytest_rlperf.learning.runs import LearningRuns, SeedTask, Trained
@@ -25,8 +23,9 @@ from pytest_rlperf.learning.scores import (
     tasks_of,
     worst_of,
 )
+from pytest_rlperf.learning.track import LearningTrack, StoredReturns, track_of
 from pytest_rlperf.model.block import Spending
-from pytest_rlperf.model.learning import LearningMetric, LearningResult, LearningSpec, Training
+from pytest_rlperf.model.learning import LearningMetric, LearningResult
 from pytest_rlperf.model.metric import Metric, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Failure, Progress, TestResult
@@ -38,8 +37,6 @@ from pytest_rlperf.workers.side import SideRun, State
 SURE_SEEDS = 3
 """So many seeds that learn the same on both sides, bit for bit, show that nothing has changed; and
 so many that fail on both, that the training is broken."""
-AHEAD = 4
-"""Seeds that may be begun before the first of them is over on both sides."""
 NAMES = {
     LearningMetric.FINAL: "final_return",
     LearningMetric.AREA: "mean_return",
@@ -52,111 +49,7 @@ LEARNS_NOTHING = (
     "the base learns nothing beyond the worst return, so nothing could be lost; train longer, or "
     "name the return of who has learned nothing: worst=..."
 )
-NO_BASE = (
-    "what is learned is compared with a revision, --rlperf-against=REF, or with a baseline that "
-    "--rlperf-save stored"
-)
-SAVED_ALONE = "trained, with nothing to compare with"
 ALL_FAILED = "the training fails with every seed"
-
-
-@dataclass(slots=True)
-class LearningTrack:
-    """The learning of one test in a campaign, which fills this seed by seed."""
-
-    track: Track  # how it fails, is skipped, or has trouble on the base
-    spec: LearningSpec
-    level: LearningLevel | None = None  # the base, where it is stored
-    trained_sides: tuple[int, ...] = (HEAD, BASE)
-    saving: bool = False  # head is trained with every seed, whatever is decided
-    sides: dict[int, dict[int, Training]] = field(default_factory=lambda: {HEAD: {}, BASE: {}})
-    begun: set[SeedTask] = field(default_factory=set)
-    decision: Decision | None = None
-    spent_s: float = 0.0
-
-    @property
-    def benchmark(self) -> Benchmark:
-        return self.track.benchmark
-
-    @property
-    def compared_seeds(self) -> tuple[int, ...]:
-        """Return the seeds that both sides can have, in their order."""
-        if BASE in self.trained_sides:
-            return self.spec.seeds
-        return tuple(seed for seed in self.spec.seeds if seed in self.sides[BASE])
-
-    @property
-    def pairs(self) -> list[tuple[Training, Training]]:
-        """Return head and base of the seeds that both have trained, up to the first that is not
-        over: which seeds are judged must not depend on how long they take.
-        """
-        head, base = self.sides[HEAD], self.sides[BASE]
-        seeds = takewhile(lambda seed: seed in head and seed in base, self.compared_seeds)
-        return [(self._of_head(seed), base[seed]) for seed in seeds]
-
-    @property
-    def of_head(self) -> list[Training]:
-        """Return the trainings of head, up to the first seed that is not over."""
-        seeds = self.spec.seeds if self.saving else self.compared_seeds
-        over = takewhile(lambda seed: seed in self.sides[HEAD], seeds)
-        return [self._of_head(seed) for seed in over]
-
-    def _of_head(self, seed: int) -> Training:
-        """Return a training of head as that of the base is known."""
-        training = self.sides[HEAD][seed]
-        return training if self.level is None else training.thinned()
-
-    @property
-    def judged(self) -> bool:
-        track = self.track
-        if track.ended or track.failure or track.skipped is not None:
-            return True
-        return self.decision is not None and self.decision.outcome is not None
-
-    @property
-    def open(self) -> bool:
-        if self.saving and not self.track.failure and self.track.skipped is None:
-            return len(self.of_head) < len(self.spec.seeds)
-        return not self.judged
-
-    def next_task(self, own: Collection[int]) -> SeedTask | None:
-        """Return a training that nobody has begun, of a side that the asker has a worker of, if
-        there is one: to start another takes time. Nobody hurries far ahead of what is judged.
-        """
-        seeds = self.spec.seeds if self.saving else self.compared_seeds
-        done = len(self.of_head) if self.trained_sides == (HEAD,) else len(self.pairs)
-        near = seeds[done : done + AHEAD]
-        every = (SeedTask(side, seed) for seed in near for side in self.trained_sides)
-        waiting = [task for task in every if task not in self.begun]
-        owned = (task for task in waiting if task.side in own)
-        task = next(owned, next(iter(waiting), None))
-        if task is not None:
-            self.begun.add(task)
-        return task
-
-
-@dataclass(frozen=True, slots=True)
-class Stored:
-    """The baselines that a run without a revision compares with, or saves."""
-
-    levels: Mapping[str, LearningLevel | Ended]
-    saving: bool
-
-
-def _track(benchmark: Benchmark, spec: LearningSpec, stored: Stored | None) -> LearningTrack:
-    if stored is None:
-        return LearningTrack(Track(benchmark), spec)
-    track = LearningTrack(Track(benchmark), spec, trained_sides=(HEAD,), saving=stored.saving)
-    match stored.levels.get(benchmark.nodeid):
-        case LearningLevel() as level:
-            track.level = level
-            track.sides[BASE] = level.seeds
-        case Ended() as ended:
-            track.track.ended = ended
-        case None:
-            reason = SAVED_ALONE if stored.saving else NO_BASE
-            track.track.ended = Ended(Outcome.NO_BASELINE, reason)
-    return track
 
 
 class LearningCampaign:
@@ -170,12 +63,12 @@ class LearningCampaign:
         gates: int,
         show: Callable[[Progress], None],
         kept: KeptTrainings | None = None,
-        stored: Stored | None = None,
+        stored: StoredReturns | None = None,
     ) -> None:
         """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget.
         `stored` takes the place of a revision to compare with.
         """
-        self.tracks = {b.nodeid: _track(b, b.learning, stored) for b in benchmarks if b.learning}
+        self.tracks = {b.nodeid: track_of(b, b.learning, stored) for b in benchmarks if b.learning}
         self._runs = runs
         self._gates = gates
         self._show = show
@@ -252,7 +145,7 @@ class LearningCampaign:
         """Judge all by what was trained, since there will be no more."""
         for track in self.tracks.values():
             self._judge(track, exhausted=True)
-            if not track.judged and not interrupted:
+            if not track.reached and not interrupted:
                 track.track.ended = Ended.not_measured("its learning", budget_s, None)
 
     # -- results ------------------------------------------------------------------------------
@@ -279,7 +172,7 @@ class LearningCampaign:
             Progress(
                 decided=sum(not each.open for each in self.tracks.values()),
                 tests=len(self.tracks),
-                blocks=len(track.pairs),
+                blocks=len(track.of_head if track.saving else track.pairs),
                 widest=interval.width / 2 if interval else None,
                 elapsed_s=budget.elapsed_s(),
                 budget_s=budget.seconds,

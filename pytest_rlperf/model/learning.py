@@ -67,10 +67,14 @@ class Training:
             raise ValueError("a training has a curve, or says why not")
 
     def thinned(self) -> "Training":
-        """Return it as it is stored: long curves with fewer points, and of a failure its end."""
+        """Return it with curves as they are stored."""
         curves = {task: thinned(curve) for task, curve in self.curves.items()}
-        lines = (self.failure or "").strip().splitlines()
-        return replace(self, curves=curves, failure=lines[-1] if lines else self.failure)
+        return replace(self, curves=curves)
+
+    @property
+    def last_words(self) -> str | None:
+        """The last line of how it ended, without the frames; None: it did not fail."""
+        return self.failure and (self.failure.strip().splitlines() or [""])[-1]
 
     def is_identical(self, other: "Training") -> bool:
         """Return whether both learned the same, bit for bit."""
