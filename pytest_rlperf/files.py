@@ -62,6 +62,11 @@ def private_folder(folder: Path) -> None:
         raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), str(folder))
 
 
+def file_stem(nodeid: str) -> str:
+    """Return a name for the files of a test, which any file system takes."""
+    return re.sub(r"[^A-Za-z0-9]+", "-", nodeid).strip("-")
+
+
 def inside(folder: Path, name: str) -> Path | None:
     """Return the plain file that a file of `folder` names, if it lies below it: not by a link, nor
     by way of one. None: it does not.

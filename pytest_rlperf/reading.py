@@ -85,7 +85,14 @@ Positive = Annotated[float, Fits(lambda number: number >= LEAST)]
 NotNegative = Annotated[float, Fits(lambda number: number >= 0)]
 Whole = Annotated[int, Fits(lambda number: number >= 0)]
 Counting = Annotated[int, Fits(lambda number: number >= 1)]
-Growth = Annotated[float, Fits(lambda share: share > -1 + 1e-12)]
+
+
+def is_growth(share: float) -> bool:
+    """Return whether it can be a change, as a fraction, of what is never less than nothing."""
+    return share > -1 + 1e-12
+
+
+Growth = Annotated[float, Fits(is_growth)]
 """A change, as a fraction: no time and no size becomes less than nothing."""
 
 

@@ -12,6 +12,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 
 from pytest_rlperf.files import write_atomically
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatio, LogRatios, Weight
+from pytest_rlperf.model.learning import LEAST_SEEDS, Training
 from pytest_rlperf.model.result import Facts
 from pytest_rlperf.reading import (
     Damage,
@@ -26,6 +27,9 @@ from pytest_rlperf.reading import (
 )
 
 Sizes = Annotated[tuple[float, ...], Fits(lambda sizes: len(sizes) >= LEAST_BLOCKS)]
+Trainings = Annotated[
+    tuple[Training, ...], Fits(lambda every: len({each.seed for each in every}) >= LEAST_SEEDS)
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +67,22 @@ class StoredMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredLearning:
+    """Trainings of one saved run, seed by seed: the load of a machine does not change them."""
+
+    created: Name
+    commit: Name | None
+    dirty: bool
+    facts: Facts
+    versions: Mapping[str, str]  # of the libraries that they came from
+    trainings: Trainings
+
+
+@dataclass(frozen=True, slots=True)
 class Stored:
-    """A test's baseline. All its sessions are of one commit; a test of memory alone has none."""
+    """A test's baseline. All its sessions are of one commit; a test of memory or learning alone has
+    none.
+    """
 
     nodeid: str
     source_hash: str
@@ -75,10 +93,13 @@ class Stored:
     accepted: tuple[Accepted, ...] = ()
     memory: StoredMemory | None = None
     starts: Mapping[str, "Stored"] = field(default_factory=dict)  # of a fresh process, by metric
+    learning: StoredLearning | None = None
 
     def __post_init__(self) -> None:
-        if bool(self.sessions) != bool(self.weights) or not (self.sessions or self.memory):
-            raise ValueError(f"{self.nodeid}: a baseline needs a session and a kernel, or memory")
+        if bool(self.sessions) != bool(self.weights) or not self.parts:
+            raise ValueError(
+                f"{self.nodeid}: a baseline needs a session and a kernel, memory, or trainings"
+            )
 
     @property
     def latest(self) -> Session | None:
@@ -86,9 +107,10 @@ class Stored:
         return max(self.sessions, key=lambda session: session.created, default=None)
 
     @property
-    def parts(self) -> tuple[Session | StoredMemory, ...]:
+    def parts(self) -> tuple[Session | StoredMemory | StoredLearning, ...]:
         """All that was saved of it at one time or another."""
-        return (*self.sessions, *(() if self.memory is None else (self.memory,)))
+        others = (part for part in (self.memory, self.learning) if part is not None)
+        return (*self.sessions, *others)
 
     def measured_at(self, facts: Facts) -> str | None:
         """Return the commit at which all of it was measured, exactly as it is there, under these
@@ -100,18 +122,16 @@ class Stored:
         return commits.pop() if len(commits) == 1 else None
 
     @property
-    def newest(self) -> Session | StoredMemory:
-        """The session, or else the memory, under whose facts it was recorded."""
-        newest = self.latest or self.memory
-        assert newest is not None
-        return newest
+    def newest(self) -> Session | StoredMemory | StoredLearning:
+        """The session, or else what else there is, under whose facts it was recorded."""
+        return self.latest or self.parts[0]
 
 
 # -- the file ------------------------------------------------------------------------------------
 
-SCHEMA = 2
-"""1: first version. 2: memory, tests that have nothing else, and starts of fresh processes; older
-files load as they are."""
+SCHEMA = 3
+"""1: first version. 2: memory, tests that have nothing else, and starts of fresh processes.
+3: trainings. Older files load as they are."""
 OLDEST = 1
 KIND = "pytest-rlperf baseline"
 DIGITS = 6
@@ -141,6 +161,7 @@ class StartRow(TypedDict):
     accepted: tuple[Accepted, ...]
     sessions: list[SessionRow]
     memory: NotRequired[StoredMemory | None]
+    learning: NotRequired[StoredLearning | None]
 
 
 class StoredTest(StartRow):
@@ -192,6 +213,7 @@ def _test_as_dict(test: Stored) -> dict[str, Any]:
         "sessions": [_session_as_dict(session) for session in test.sessions],
         "memory": None if test.memory is None else _memory_as_dict(test.memory),
         "starts": {name: _test_as_dict(start) for name, start in test.starts.items()},
+        **({} if test.learning is None else {"learning": asdict(test.learning)}),
     }
 
 
@@ -225,8 +247,9 @@ def _test_from(
     nodeid: str, row: StoredTest | StartRow, starts: Mapping[str, StartRow], where: str
 ) -> Stored:
     """Return a test whose parts fit to each other; raises Damage where they do not."""
-    weights, memory = row["weights"], row.get("memory")
-    alone = memory is not None and not row["sessions"] and not weights
+    weights, memory, learning = row["weights"], row.get("memory"), row.get("learning")
+    others = memory is not None or learning is not None
+    alone = others and not row["sessions"] and not weights
     # Rounding may have taken a little of one.
     if not alone and abs(sum(weights.values()) - 1) >= 1e-3:
         raise Damage(f"{where}.weights")
@@ -242,6 +265,7 @@ def _test_from(
         work=row["work"],
         accepted=row["accepted"],
         memory=memory,
+        learning=learning,
         starts={n: _test_from(nodeid, s, {}, f"{where}.starts.{n}") for n, s in starts.items()},
     )
 

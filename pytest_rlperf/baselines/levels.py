@@ -1,7 +1,7 @@
 """The level that a stored baseline holds head against, or why there is none to hold it against.
 
 A time is stored in reference units: its ratio to a kernel, or to the mix of kernels that tracks the
-test best. Memory is stored in bytes.
+test best. Memory is stored in bytes, and what was learned as the returns of every seed.
 """
 
 import math
@@ -13,6 +13,7 @@ from itertools import combinations
 from pytest_rlperf.baselines.file import Session, Stored
 from pytest_rlperf.machine.fingerprint import MACHINE
 from pytest_rlperf.model.block import LEAST_BLOCKS, Block, LogRatios, ReferenceTime
+from pytest_rlperf.model.learning import Training
 from pytest_rlperf.model.metric import MetricKind, Outcome, Rule
 from pytest_rlperf.model.result import Facts
 from pytest_rlperf.stats.estimate import estimate, paired
@@ -306,6 +307,41 @@ def _blur(sessions: Sequence[Session], weights: Weights) -> float:
     tracking = TRACKING_SHARE * within * math.sqrt(len(blocks))
     between = statistics.stdev(levels) if number >= ENOUGH_SESSIONS else tracking
     return math.hypot(max(SESSION_SPREAD, between) * math.sqrt(1 + 1 / number), within)
+
+
+# -- levels of learning --------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LearningLevel:
+    """A test's stored trainings, to hold head's against seed by seed."""
+
+    trainings: tuple[Training, ...]
+    label: str | None  # what is not as it was when they were saved
+
+    @property
+    def seeds(self) -> dict[int, Training]:
+        return {training.seed: training for training in self.trainings}
+
+
+def learning_level(
+    stored: Stored, source_hash: str, facts: Facts, versions: Mapping[str, str]
+) -> LearningLevel | Ended | None:
+    """Return the level of stored trainings for a run with these libraries; None: it has none.
+
+    Seeds are draws, so another machine or another version does not keep them from being compared:
+    whether learning stood an upgrade is what somebody may ask. It is told beside the verdict.
+    """
+    learning = stored.learning
+    if learning is None:
+        return None
+    if stored.source_hash != source_hash:
+        return edited()
+    elsewhere = ["another machine"] if differing(learning.facts, facts, MACHINE) else []
+    names = sorted(learning.versions.keys() | versions.keys())
+    unlike = [*elsewhere, *differing(learning.versions, versions, names)]
+    label = f"trained under other facts: {'; '.join(unlike)}" if unlike else None
+    return LearningLevel(learning.trainings, label)
 
 
 # -- levels of memory ----------------------------------------------------------------------------

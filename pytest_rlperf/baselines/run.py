@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, Self
 
-from pytest_rlperf.baselines.file import Accepted, Session, Stored, StoredMemory
+from pytest_rlperf.baselines.file import Accepted, Session, Stored, StoredLearning, StoredMemory
 from pytest_rlperf.baselines.folder import (
     Baselines,
     check_writable,
@@ -23,10 +23,12 @@ from pytest_rlperf.baselines.folder import (
 )
 from pytest_rlperf.baselines.levels import (
     CLOCK,
+    LearningLevel,
     Level,
     MemoryLevel,
     fit_weights,
     kernel_ratios,
+    learning_level,
     level_of,
     memory_level,
 )
@@ -38,6 +40,7 @@ from pytest_rlperf.machine.fingerprint import comparable, machine_facts, read_ma
 from pytest_rlperf.metrics.times import start_block, start_key
 from pytest_rlperf.model.block import LEAST_BLOCKS
 from pytest_rlperf.model.kpi import Status
+from pytest_rlperf.model.learning import LEAST_SEEDS
 from pytest_rlperf.model.metric import TIME, MetricFamily, Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Facts, Fingerprint, RunResult, TestResult, Vanished
@@ -98,6 +101,32 @@ def memory_levels_of(
     return {nodeid: level for nodeid, level in levels.items() if level is not None}
 
 
+def learning_levels_of(
+    stored: Mapping[str, Stored], benchmarks: Iterable[Benchmark], fingerprint: Fingerprint
+) -> dict[str, LearningLevel | Ended]:
+    """Return what the learning of each test is held against, if anything of it is stored."""
+    levels = {
+        b.nodeid: learning_level(
+            stored[b.nodeid],
+            b.source_hash,
+            facts_of(fingerprint, b.spec.threads),
+            versions_of(fingerprint),
+        )
+        for b in benchmarks
+        if b.learning and b.nodeid in stored
+    }
+    return {nodeid: level for nodeid, level in levels.items() if level is not None}
+
+
+def versions_of(fingerprint: Fingerprint) -> dict[str, str]:
+    """Return the versions that what is learned comes from; that of the gate is none of them."""
+    libraries = {n: v for n, v in fingerprint["libraries"].items() if n not in NOT_LEARNED_FROM}
+    return {"Python": fingerprint["python"], **libraries}
+
+
+NOT_LEARNED_FROM = frozenset({"pytest-rlperf", "pytest"})
+
+
 def vanished(stored: Mapping[str, Stored], benchmarks: Sequence[Benchmark]) -> list[Vanished]:
     """Return stored tests that the whole suite does not have, with the new name where one fits."""
     present = {b.nodeid for b in benchmarks}
@@ -127,18 +156,28 @@ def _case(nodeid: str) -> str:
 def to_store(run: RunResult, stored: Mapping[str, Stored]) -> list[Stored]:
     """Return the new baseline of every test that was measured enough."""
     passed = [test for test in run.tests if not test.failure and test.skipped is None]
-    return [
-        _stored(test, stored.get(test.nodeid), run)
-        for test in passed
-        if len(test.memory_bytes if test.time is None else test.blocks) >= LEAST_BLOCKS
-    ]
+    return [_stored(test, stored.get(test.nodeid), run) for test in passed if _is_enough(test)]
+
+
+def _is_enough(test: TestResult) -> bool:
+    if test.learning is not None:
+        return len(test.learning.head) >= LEAST_SEEDS
+    return len(test.memory_bytes if test.time is None else test.blocks) >= LEAST_BLOCKS
 
 
 def _stored(test: TestResult, old: Stored | None, run: RunResult) -> Stored:
     accepted = (*(old.accepted if old else ()), *_to_accept(test, run))
     memory = _memory(test, run)
     if test.time is None:
-        return Stored(test.nodeid, test.source_hash, {}, (), accepted=accepted, memory=memory)
+        return Stored(
+            test.nodeid,
+            test.source_hash,
+            weights={},
+            sessions=(),
+            accepted=accepted,
+            memory=memory,
+            learning=_learning(test, run),
+        )
     session = _session(test, run)
     sessions = (*old.sessions, session) if old and _adds_to(old, test, session) else (session,)
     blocks = [block for each in sessions for block in each.blocks]
@@ -178,6 +217,23 @@ def _memory(test: TestResult, run: RunResult) -> StoredMemory | None:
         facts=facts_of(run.fingerprint, test.spec.threads),
         repeats=test.memory.repeats,
         values={m.name: m.head for m in test.metrics if m.family is MetricFamily.MEMORY},
+    )
+
+
+def _learning(test: TestResult, run: RunResult) -> StoredLearning | None:
+    if test.learning is None:
+        return None
+    return StoredLearning(
+        created=run.created,
+        commit=run.commit,
+        dirty=run.dirty,
+        facts=facts_of(run.fingerprint, test.spec.threads),
+        versions=versions_of(run.fingerprint),
+        trainings=tuple(
+            # A traceback names files of this machine.
+            replace(training.thinned(), failure=training.last_words)
+            for training in test.learning.head
+        ),
     )
 
 
@@ -263,6 +319,7 @@ class BaselineRun:
         self._levels: dict[str, Level | Ended] = {}
         self.vanished: tuple[Vanished, ...] = ()
         self.memory_levels: dict[str, MemoryLevel | Ended] = {}
+        self.learning_levels: dict[str, LearningLevel | Ended] = {}
 
     @classmethod
     def of(cls, settings: Settings, root: Path) -> Self:
@@ -281,8 +338,9 @@ class BaselineRun:
     @property
     def label(self) -> str | None:
         """The name of the baseline that was compared with, or shown beside; None: neither."""
-        levels = (*self._levels.values(), *self.memory_levels.values())
-        fits = any(isinstance(level, Level | MemoryLevel) for level in levels)
+        parts = (self._levels, self.memory_levels, self.learning_levels)
+        levels = (level for part in parts for level in part.values())
+        fits = any(isinstance(level, Level | MemoryLevel | LearningLevel) for level in levels)
         return f"baseline {self._name!r}" if fits else None
 
     @property
@@ -302,8 +360,9 @@ class BaselineRun:
     def nothing_compared(self) -> str:
         if self._settings.save is not None:
             return "nothing was compared, since nothing was stored yet that fits these tests."
-        sizes = any(isinstance(level, MemoryLevel) for level in self.memory_levels.values())
-        what = "NO TIME" if sizes else "NOTHING"
+        others = (*self.memory_levels.values(), *self.learning_levels.values())
+        compared = any(isinstance(level, MemoryLevel | LearningLevel) for level in others)
+        what = "NO TIME" if compared else "NOTHING"
         return (
             f"{what} WAS COMPARED: {self._why_nothing}; save one with pytest --rlperf "
             "--rlperf-save, or compare with a revision: pytest --rlperf --rlperf-against=REF."
@@ -311,7 +370,7 @@ class BaselineRun:
 
     @property
     def _why_nothing(self) -> str:
-        if self._stored and not self._levels and not self.memory_levels:
+        if self._stored and not (self._levels or self.memory_levels or self.learning_levels):
             return (
                 f"the stored baseline {self._name!r} has none of these tests, but others such as "
                 f"{min(self._stored)}"
@@ -337,6 +396,7 @@ class BaselineRun:
             self.vanished = tuple(vanished(known, benchmarks))
         self._levels = levels_of(self._stored, benchmarks, fingerprint, s.judge_foreign)
         self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
+        self.learning_levels = learning_levels_of(self._stored, benchmarks, fingerprint)
         if s.save is None and not self._levels:
             return Alone(s.threshold)
         return Kernels(self._levels, s.save is not None, s.threshold)

@@ -6,14 +6,16 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 
 from pytest_rlperf.errors import never_fatal
-from pytest_rlperf.files import write_atomically
+from pytest_rlperf.files import file_stem, write_atomically
 from pytest_rlperf.history.branch import history_on
 from pytest_rlperf.history.records import History
+from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.metric import UNSURE, Outcome
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.mpi.scaling import render_efficiency_lost
@@ -109,7 +111,25 @@ def report_files(
         folder / "report.json": lambda path: write_json(path, content()),
         folder / "report.md": lambda path: write_atomically(path, render_markdown(run, notices)),
         folder / "report.html": write_page,
+        **_figures(folder, run),
     }
+
+
+def _figures(folder: Path, run: RunResult) -> dict[Path, Callable[[Path], None]]:
+    """Return the figures of what tests learned, where they can be drawn."""
+    if find_spec("matplotlib") is None:
+        return {}
+    return {
+        folder / f"{file_stem(test.nodeid)}-curves.svg": partial(_write_figure, test, test.learning)
+        for test in run.tests
+        if test.learning is not None and test.learning.has_curves
+    }
+
+
+def _write_figure(test: TestResult, learning: LearningResult, path: Path) -> None:
+    from pytest_rlperf.report.learning_figure import learning_figure
+
+    write_atomically(path, learning_figure(test, learning))
 
 
 # -- the reports that pytest gets: each test's verdict as those of its phases --------------------

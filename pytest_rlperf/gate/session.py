@@ -26,6 +26,7 @@ from pytest_rlperf.learning.campaign import LearningCampaign
 from pytest_rlperf.learning.kept import FOLDER as TRAININGS
 from pytest_rlperf.learning.kept import KeptTrainings, code_of
 from pytest_rlperf.learning.runs import LearningRuns
+from pytest_rlperf.learning.track import StoredReturns
 from pytest_rlperf.machine.fingerprint import comparable
 from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
@@ -246,29 +247,40 @@ class GateSession(MeasuringSession):
             gates=_gates(benchmarks),
             show=show,
             kept=self._kept_trainings(benchmarks, facts),
+            stored=self._stored_learning(),
         )
         _end_where_nothing_changed(stage, [each.track for each in learning.tracks.values()])
-        if self._revision is None:
-            learning.end_without_base()
         return learning
+
+    def _stored_learning(self) -> StoredReturns | None:
+        """Return the baselines that learning is compared with; None: it is with a revision."""
+        store = self._store
+        if store is None:
+            return None
+        return StoredReturns(store.learning_levels, saving=self._settings.save is not None)
 
     def _kept_trainings(
         self, benchmarks: Sequence[Benchmark], facts: Fingerprint
     ) -> KeptTrainings | None:
         """Return what earlier runs have trained; None: nothing is learned here."""
         learning = [b for b in benchmarks if b.learning]
-        if not learning or self._revision is None:
+        if not learning:
             return None
-        config, root = self._config, self._config.rootpath
+        config, root, base = self._config, self._config.rootpath, self._revision
         files = {root / b.nodeid.partition("::")[0] for b in learning}
         tests = overlay_files(root, files, config.inipath)
         around = {"distributions": facts.get("distributions"), "options": surroundings(config)}
+        revisions = {HEAD: self._revisions.head} | ({} if base is None else {BASE: base})
+        codes = {
+            side: code_of(root, revision, tests, self._settings.baselines)
+            for side, revision in revisions.items()
+        }
+        known = {side: code for side, code in codes.items() if code is not None}
+        if len(known) < len(codes):
+            return None
         return KeptTrainings(
             cache_folder(os.environ) / TRAININGS,
-            {
-                HEAD: code_of(root, self._revisions.head, tests),
-                BASE: code_of(root, self._revision, tests),
-            },
+            known,
             {b.nodeid: json.dumps([comparable(facts, b.spec.threads), around]) for b in learning},
         )
 

@@ -6,8 +6,8 @@ from enum import StrEnum
 from typing import Annotated
 
 from pytest_rlperf.model.block import ReferenceTime
-from pytest_rlperf.model.metric import Direction, Interval
-from pytest_rlperf.reading import Fits, Growth, Name, NotNegative, Whole
+from pytest_rlperf.model.metric import LEARNED, Direction, Interval
+from pytest_rlperf.reading import Damage, Fits, Name, NotNegative, Whole, is_growth
 
 # -- what is kept: all that trends need, without the blocks -------------------------------------
 
@@ -32,11 +32,17 @@ class PastMetric:
     direction: Annotated[str, Fits(tuple(Direction).__contains__)]
     value: float
     outcome: Name
-    change: Growth | None = None
-    low: Growth | None = None
-    high: Growth | None = None
+    change: float | None = None
+    low: float | None = None
+    high: float | None = None
     threshold: NotNegative | None = None
     blocks: Whole = 0
+
+    def __post_init__(self) -> None:
+        for name in () if self.name in LEARNED else ("change", "low", "high"):
+            share = getattr(self, name)
+            if share is not None and not is_growth(share):
+                raise Damage(f".{name}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +80,7 @@ class Signal(StrEnum):
     FIXED = "fixed"  # duets of every commit with one and the same
     CHAIN = "chain"  # duets of every commit with the one before: changes that multiply
     SIZE = "size"  # amounts, which do not depend on the load of a machine
+    RETURNS = "returns"  # what was learned, which does not depend on the machine at all
     CLOCK = "clock"  # plain times of different hours: nothing can be claimed from them
 
 

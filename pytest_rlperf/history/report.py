@@ -19,6 +19,7 @@ GROUNDS = {
     Signal.FIXED: "duets with one commit",
     Signal.CHAIN: "duets in a chain",
     Signal.SIZE: "size",
+    Signal.RETURNS: "returns",
     Signal.CLOCK: "plain times",
 }
 TITLES = ["trend", "last 3 against earlier", "points", "rests on", "metric", "test"]

@@ -9,7 +9,9 @@ resort, and nothing is claimed from them. In order of preference, where they cov
 - Duets of every commit with the one before. A single change is seen best here, but the error of the
   level grows with every link of the chain.
 
-Sizes in bytes are compared as they are. Levels are logarithms; higher is worse.
+Sizes in bytes are compared as they are, and so is what was learned, on whichever machine: seeds are
+no hours. A commit that learned the same as its base, bit for bit, has its level, since it was
+trained with three seeds and no more. Levels are logarithms; higher is worse.
 """
 
 import math
@@ -21,6 +23,7 @@ from datetime import datetime
 from pytest_rlperf.baselines.levels import CLOCK
 from pytest_rlperf.history.records import PastMetric, PastTest, Signal
 from pytest_rlperf.model.block import LEAST_BLOCKS
+from pytest_rlperf.model.metric import LEARNED, Outcome
 from pytest_rlperf.stats.decide import REPORTED_TAIL
 from pytest_rlperf.stats.estimate import Estimate, freedom, t_quantile
 
@@ -85,7 +88,8 @@ def all_series(tests: Iterable[PastTest]) -> list[Series]:
     entries: dict[tuple[str, str], list[Entry]] = {}
     for test in _in_order(tests):
         for metric in test.metrics:
-            if metric.unit in (TIME_UNIT, SIZE_UNIT) and metric.value > 0:
+            amount = metric.unit in (TIME_UNIT, SIZE_UNIT) and metric.value > 0
+            if amount or (metric.name in LEARNED and metric.value):
                 entries.setdefault((test.nodeid, metric.name), []).append(Entry(test, metric))
     return [_series(group) for group in entries.values()]
 
@@ -98,7 +102,9 @@ def _in_order(tests: Iterable[PastTest]) -> list[PastTest]:
 
 
 def _series(entries: Sequence[Entry]) -> Series:
-    if entries[-1].metric.unit == SIZE_UNIT:
+    if entries[-1].metric.name in LEARNED:
+        signal, points = Signal.RETURNS, _returns(entries)
+    elif entries[-1].metric.unit == SIZE_UNIT:
         signal, points = Signal.SIZE, _plain(entries)
     else:
         candidates = {
@@ -119,8 +125,29 @@ def _plain(entries: Sequence[Entry]) -> list[Point]:
     return _by_commit((entry, _cost(entry.metric)) for entry in _alike(entries))
 
 
+def _returns(entries: Sequence[Entry]) -> list[Point]:
+    """Take those of the newest test's text and sign: from -200 to -300 a return got worse by half,
+    and between a return below zero and one above there is no such share.
+    """
+    newest = entries[-1]
+    levels: dict[str, float] = {}
+    points = []
+    for entry in entries:
+        test, metric = entry.test, entry.metric
+        same_sign = (metric.value > 0) == (newest.metric.value > 0)
+        if same_sign and test.source_hash == newest.test.source_hash:
+            level = _cost(metric)
+            if metric.outcome == Outcome.IDENTICAL:
+                level = levels.get(test.base or "", level)
+            levels[test.commit] = level
+            points.append((entry, level))
+    return _by_commit(points)
+
+
 def _cost(metric: PastMetric) -> float:
-    return math.log(metric.value) if metric.direction == "lower" else -math.log(metric.value)
+    """Return the logarithm of an amount, higher being worse; of one below zero that is its size."""
+    is_cost = (metric.direction == "lower") == (metric.value > 0)
+    return math.log(abs(metric.value)) * (1 if is_cost else -1)
 
 
 def _alike(entries: Sequence[Entry]) -> list[Entry]:

@@ -1,8 +1,9 @@
 """Is head worse than the base by more than is allowed? A sequential test over pairs of seeds.
 
-A difference is that of one seed: what the base learned less what head learned. Under the
-hypothesis that differences lie symmetrically around a value, each sign of what is left of them
-after taking it away is a fair coin, whatever the sizes are: bounded, of two humps, of heavy tails.
+A difference is that of one seed: what the base learned less what head learned. What is allowed is a
+share of what the base learned with that seed. Under the hypothesis that differences lie
+symmetrically around a share of it, each sign of what is left of them after taking it away is a fair
+coin, whatever the sizes are: bounded, of two humps, of heavy tails.
 So one can bet on the signs. Before a coin falls its stake is chosen, a share of the wealth; whoever
 bets on the truth becomes rich, and under the hypothesis the wealth grows beyond 1 / a with a chance
 of at most a, at whatever moment one looks (Ville 1939). Hence one may look after every pair and
@@ -13,12 +14,20 @@ Waudby-Smith and Ramdas (J. R. Stat. Soc. B 86, 2024).
 
 Two sides that learn alike have the same distribution, and the same seeds play no favourites: then
 differences are symmetric around zero exactly, without any further assumption. That protects
-unchanged code. Around the threshold symmetry is an assumption; a mistake there calls a change
-that is about as large as what is allowed.
+unchanged code. A head that always learns the allowed share less is as exact a case. Any other loss
+of that size makes symmetry an assumption; a mistake there calls a change that is about as large as
+what is allowed, or lets a failure pass that strikes so few seeds that none of those trained had it
+(`campaign.unseen`). The share is taken of each pair for itself: were it one of the mean of the
+base, which is itself an estimate, what was bet on early would change with every seed that follows.
 
 A stake is `tanh(k |x| / s)`, with `s` the root mean square of the differences so far: for normal
 differences the best one, where `k` is their mean over their standard deviation. That is not known,
-so the wealth is divided among four players who believe in different ones.
+so the wealth is divided among players who believe in different ones. Two more believe that some
+seeds fail and the others learn as before, and stake `tanh(k (|x| / s)**3)`: next to nothing on
+small differences. On real returns (`tests/learning/real_returns.py`) of which three seeds in ten
+fail, the others alone called 43 to 48 % within 64 seeds, and with these two 86 to 97 %; a loss of
+30 % with every seed took 0.1 to 0.8 seeds more, and that nothing had changed at most 0.9 (100 runs
+of each of three agents).
 """
 
 import math
@@ -30,8 +39,8 @@ from pytest_rlperf.model.learning import LEAST_SEEDS
 from pytest_rlperf.model.metric import Interval, Outcome
 from pytest_rlperf.stats.decide import BUILD_LEVEL, Decision
 
-BELIEFS = (0.5, 1.0, 2.0, 4.0)
-"""Means of the differences over their standard deviation, one a player."""
+BELIEFS = ((1, 0.5), (1, 1.0), (1, 2.0), (1, 4.0), (3, 0.2), (3, 1.0))
+"""What each player raises a difference to, and multiplies that by."""
 LIMIT_LEVEL = 0.025
 """The chance that a loss of exactly what is allowed is called worse, or passes: what the shown
 interval leaves out at each end, so that the two agree."""
@@ -39,8 +48,20 @@ DETECT_POWER = 0.9
 
 
 @dataclass(frozen=True, slots=True)
+class Difference:
+    """One seed: what head learned less than the base, and what the base learned, in one unit."""
+
+    loss: float
+    learned: float
+
+    def beyond(self, share: float) -> float:
+        """Return what of the loss lies above a share of what the base learned."""
+        return self.loss - share * self.learned
+
+
+@dataclass(frozen=True, slots=True)
 class LearningGate:
-    """The rule for one test; differences are shares of what the base learns."""
+    """The rule for one test; what is allowed is a share of what the base learns."""
 
     threshold: float
     tests: int = 1  # judged in this build
@@ -58,11 +79,19 @@ def wealth_path(differences: Iterable[float]) -> Iterator[float]:
         squares += x * x
         if x != 0.0 and squares > 0.0:
             size = x / math.sqrt(squares / number)
-            for player, belief in enumerate(BELIEFS):
-                # log(1 + tanh y) without loss of digits where y is far below zero.
-                wealth[player] += math.log(2.0) - math.log1p(math.exp(-2.0 * belief * size))
+            for player, (power, belief) in enumerate(BELIEFS):
+                wealth[player] += _log_return(belief * size**power)
         most = max(wealth)
         yield most + math.log(fmean(math.exp(own - most) for own in wealth))
+
+
+def _log_return(y: float) -> float:
+    """Return log(1 + tanh y), without loss of digits where y is far below zero."""
+    return math.log(2.0) - (-2.0 * y if y < -FAR else math.log1p(math.exp(-2.0 * y)))
+
+
+FAR = 300.0
+"""Twice as far is still in the range of the exponential function."""
 
 
 def log_wealth(differences: Iterable[float]) -> float:
@@ -71,7 +100,7 @@ def log_wealth(differences: Iterable[float]) -> float:
     return last
 
 
-def decide(differences: Sequence[float], gate: LearningGate, exhausted: bool) -> Decision:
+def decide(differences: Sequence[Difference], gate: LearningGate, exhausted: bool) -> Decision:
     """Decide on the pairs so far; a pure function of their order."""
     pairs = len(differences)
     outcome = _outcome(differences, gate) if pairs >= LEAST_SEEDS else None
@@ -86,51 +115,68 @@ def decide(differences: Sequence[float], gate: LearningGate, exhausted: bool) ->
     )
 
 
-def _outcome(differences: Sequence[float], gate: LearningGate) -> Outcome | None:
+def _outcome(differences: Sequence[Difference], gate: LearningGate) -> Outcome | None:
     sure = -math.log(LIMIT_LEVEL)
-    beyond = log_wealth(x - gate.threshold for x in differences)
-    if beyond >= sure and log_wealth(differences) >= -math.log(gate.unchanged_level):
+    if _bets_above(differences, gate.threshold) >= sure and (
+        _bets_above(differences, 0.0) >= -math.log(gate.unchanged_level)
+    ):
         return Outcome.REGRESSED
-    if log_wealth(gate.threshold - x for x in differences) < sure:
+    if _bets_below(differences, gate.threshold) < sure:
         return None
-    better = log_wealth(-gate.threshold - x for x in differences) >= sure
+    better = _bets_below(differences, -gate.threshold) >= sure
     return Outcome.IMPROVED if better else Outcome.UNCHANGED
 
 
-def interval_of(differences: Sequence[float]) -> Interval | None:
-    """Return the mean difference with the values that no bet has refuted: 95 %, at every moment.
+def _bets_above(differences: Sequence[Difference], share: float) -> float:
+    return log_wealth(each.beyond(share) for each in differences)
+
+
+def _bets_below(differences: Sequence[Difference], share: float) -> float:
+    return log_wealth(-each.beyond(share) for each in differences)
+
+
+def loss_of(differences: Sequence[Difference]) -> float:
+    """Return the loss of all seeds together, as a share of what the base learned with them."""
+    return fmean(each.loss for each in differences) / fmean(each.learned for each in differences)
+
+
+def interval_of(differences: Sequence[Difference]) -> Interval | None:
+    """Return the loss with the values that no bet has refuted: 95 %, at every moment.
     None: there are so few that nothing can be refuted.
     """
-    mean = fmean(differences)
-    reach = max(abs(x - mean) for x in differences) or abs(mean) or NEAR
+    loss = loss_of(differences)
+    most = max(abs(each.beyond(loss)) for each in differences)
+    reach = most / fmean(each.learned for each in differences) or abs(loss) or NEAR
     refuted = -math.log(LIMIT_LEVEL)
-    low = _edge(lambda v: log_wealth(x - v for x in differences) >= refuted, mean, -reach)
-    high = _edge(lambda v: log_wealth(v - x for x in differences) >= refuted, mean, reach)
-    return None if low is None or high is None else Interval(mean, low, high)
+    low = _edge(lambda share: _bets_above(differences, share) >= refuted, loss, -reach)
+    high = _edge(lambda share: _bets_below(differences, share) >= refuted, loss, reach)
+    return None if low is None or high is None else Interval(loss, low, high)
 
 
 NEAR = 1e-9
 DOUBLINGS, HALVINGS = 20, 30
 
 
-def _edge(is_refuted: Callable[[float], bool], mean: float, step: float) -> float | None:
-    """Return where values beyond the mean begin to be refuted; None: not even far away."""
+def _edge(is_refuted: Callable[[float], bool], middle: float, step: float) -> float | None:
+    """Return where values beyond the middle begin to be refuted; None: not even far away."""
     steps = (2.0**number * step for number in range(DOUBLINGS))
-    far = next((step for step in steps if is_refuted(mean + step)), None)
+    far = next((step for step in steps if is_refuted(middle + step)), None)
     if far is None:
         return None
     inside, outside = 0.0, far
     for _ in range(HALVINGS):
-        middle = (inside + outside) / 2
-        inside, outside = (inside, middle) if is_refuted(mean + middle) else (middle, outside)
-    return mean + outside
+        between = (inside + outside) / 2
+        inside, outside = (inside, between) if is_refuted(middle + between) else (between, outside)
+    return middle + outside
 
 
-def _detectable(differences: Sequence[float], gate: LearningGate) -> float:
+def _detectable(differences: Sequence[Difference], gate: LearningGate) -> float:
     """Return about the loss that so many pairs of this spread would have called in nine of ten
     runs: the wealth of who believes the truth grows by half the square of mean over spread a pair.
     """
-    pairs, spread = len(differences), stdev(differences)
+    pairs, loss = len(differences), loss_of(differences)
+    spread = stdev(each.beyond(loss) for each in differences)
+    spread /= fmean(each.learned for each in differences)
     players = math.log(len(BELIEFS))
 
     def least(above: float, level: float) -> float:

@@ -1,17 +1,18 @@
 """Tests of learning, one after the other: pairs of seeds until each is decided or time is up.
 
 Nothing has to be proven by statistics that can be proven by equality: where the first seeds learn
-the same on both sides, bit for bit, the test is done.
+the same on both sides, bit for bit, the test is done. The base is trained here, or its trainings
+come from a stored baseline. A run that saves one trains head with as many seeds as it may.
 """
 
 import math
 import statistics
 import time
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 
 from pytest_rlperf.gate.budget import Budget
-from pytest_rlperf.gate.track import Benchmark, Track
+from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.learning.bets import LearningGate, decide
 from pytest_rlperf.learning.kept import KeptTrainings
 from pytest_rlperf.learning.runs import LearningRuns, SeedTask, Trained
@@ -22,8 +23,9 @@ from pytest_rlperf.learning.scores import (
     tasks_of,
     worst_of,
 )
+from pytest_rlperf.learning.track import LearningTrack, StoredReturns, track_of
 from pytest_rlperf.model.block import Spending
-from pytest_rlperf.model.learning import LearningMetric, LearningResult, LearningSpec, Training
+from pytest_rlperf.model.learning import LearningMetric, LearningResult
 from pytest_rlperf.model.metric import Metric, Outcome, Verdict
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Failure, Progress, TestResult
@@ -35,8 +37,6 @@ from pytest_rlperf.workers.side import SideRun, State
 SURE_SEEDS = 3
 """So many seeds that learn the same on both sides, bit for bit, show that nothing has changed; and
 so many that fail on both, that the training is broken."""
-AHEAD = 4
-"""Seeds that may be begun before the first of them is over on both sides."""
 NAMES = {
     LearningMetric.FINAL: "final_return",
     LearningMetric.AREA: "mean_return",
@@ -49,58 +49,7 @@ LEARNS_NOTHING = (
     "the base learns nothing beyond the worst return, so nothing could be lost; train longer, or "
     "name the return of who has learned nothing: worst=..."
 )
-NO_BASE = "what is learned is compared with a revision: --rlperf-against=REF"
-ALL_FAILED = "the training fails with every seed on both sides"
-
-
-@dataclass(slots=True)
-class LearningTrack:
-    """The learning of one test in a campaign, which fills this seed by seed."""
-
-    track: Track  # how it fails, is skipped, or has trouble on the base
-    spec: LearningSpec
-    sides: dict[int, dict[int, Training]] = field(default_factory=lambda: {HEAD: {}, BASE: {}})
-    begun: set[SeedTask] = field(default_factory=set)
-    decision: Decision | None = None
-    spent_s: float = 0.0
-
-    @property
-    def benchmark(self) -> Benchmark:
-        return self.track.benchmark
-
-    @property
-    def pairs(self) -> list[tuple[Training, Training]]:
-        """Return head and base of the seeds that both have trained, up to the first that is not
-        over: which seeds are judged must not depend on how long they take.
-        """
-        head, base = self.sides[HEAD], self.sides[BASE]
-        pairs = []
-        for seed in self.spec.seeds:
-            if seed not in head or seed not in base:
-                break
-            pairs.append((head[seed], base[seed]))
-        return pairs
-
-    @property
-    def open(self) -> bool:
-        track = self.track
-        if track.ended or track.failure or track.skipped is not None:
-            return False
-        return self.decision is None or self.decision.outcome is None
-
-    def next_task(self, own: Collection[int]) -> SeedTask | None:
-        """Return a training that nobody has begun, of a side that the asker has a worker of, if
-        there is one: to start another takes time. Nobody hurries far ahead of what is judged.
-        """
-        done = len(self.pairs)
-        near = self.spec.seeds[done : done + AHEAD]
-        every = (SeedTask(side, seed) for seed in near for side in (HEAD, BASE))
-        waiting = [task for task in every if task not in self.begun]
-        owned = (task for task in waiting if task.side in own)
-        task = next(owned, next(iter(waiting), None))
-        if task is not None:
-            self.begun.add(task)
-        return task
+ALL_FAILED = "the training fails with every seed"
 
 
 class LearningCampaign:
@@ -114,20 +63,16 @@ class LearningCampaign:
         gates: int,
         show: Callable[[Progress], None],
         kept: KeptTrainings | None = None,
+        stored: StoredReturns | None = None,
     ) -> None:
-        """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget."""
-        self.tracks = {
-            b.nodeid: LearningTrack(Track(b), b.learning) for b in benchmarks if b.learning
-        }
+        """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget.
+        `stored` takes the place of a revision to compare with.
+        """
+        self.tracks = {b.nodeid: track_of(b, b.learning, stored) for b in benchmarks if b.learning}
         self._runs = runs
         self._gates = gates
         self._show = show
         self._kept = kept
-
-    def end_without_base(self) -> None:
-        for track in self.tracks.values():
-            if track.open:
-                track.track.ended = Ended(Outcome.NO_BASELINE, NO_BASE)
 
     def run(self, budget: Budget) -> None:
         """Fill the tracks as far as the budget goes, each with its part of what is left."""
@@ -158,7 +103,8 @@ class LearningCampaign:
         """Take over what earlier runs have trained of the same code, and judge it as it came."""
         if self._kept is None:
             return
-        for side, seeds in track.sides.items():
+        for side in track.trained_sides:
+            seeds = track.sides[side]
             seeds |= {
                 s: t for s, t in self._kept.load(track.benchmark, side).items() if s not in seeds
             }
@@ -178,17 +124,15 @@ class LearningCampaign:
             track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)
 
     def _judge(self, track: LearningTrack, exhausted: bool) -> None:
-        if not track.open or not (pairs := track.pairs):
+        if _fails(track):
+            track.track.failure = Failure(f"{ALL_FAILED}\n\n{track.of_head[0].failure}")
+        if track.judged or not (pairs := track.pairs):
             return
         first = pairs[:SURE_SEEDS]
         if len(first) == SURE_SEEDS and all(head.is_identical(base) for head, base in first):
             track.track.ended = Ended(Outcome.IDENTICAL, IDENTICAL)
-        elif len(first) == SURE_SEEDS and all(
-            head.failure and base.failure for head, base in first
-        ):
-            track.track.failure = Failure(f"{ALL_FAILED}\n\n{pairs[0][0].failure}")
         else:
-            last = exhausted or len(pairs) == len(track.spec.seeds)
+            last = exhausted or len(pairs) == len(track.compared_seeds)
             head, base = zip(*pairs, strict=True)
             differences = differences_of(scored(head, base, track.spec))
             if differences is not None:
@@ -201,7 +145,7 @@ class LearningCampaign:
         """Judge all by what was trained, since there will be no more."""
         for track in self.tracks.values():
             self._judge(track, exhausted=True)
-            if track.open and not interrupted:
+            if not track.reached and not interrupted:
                 track.track.ended = Ended.not_measured("its learning", budget_s, None)
 
     # -- results ------------------------------------------------------------------------------
@@ -228,7 +172,7 @@ class LearningCampaign:
             Progress(
                 decided=sum(not each.open for each in self.tracks.values()),
                 tests=len(self.tracks),
-                blocks=len(track.pairs),
+                blocks=len(track.of_head if track.saving else track.pairs),
                 widest=interval.width / 2 if interval else None,
                 elapsed_s=budget.elapsed_s(),
                 budget_s=budget.seconds,
@@ -237,25 +181,33 @@ class LearningCampaign:
         )
 
 
+def _fails(track: LearningTrack) -> bool:
+    """Return whether the first seeds all failed, on both sides or on the only one there is."""
+    alone = track.trained_sides == (HEAD,) and not track.sides[BASE]
+    known = [(head,) for head in track.of_head] if alone else track.pairs
+    first = known[:SURE_SEEDS]
+    return len(first) == SURE_SEEDS and all(each.failure for sides in first for each in sides)
+
+
 def _metric(track: LearningTrack) -> Metric:
     """Return what is judged, with its verdict; values are interquartile means over the seeds."""
-    name, pairs = NAMES[track.spec.metric], track.pairs
+    name, pairs, alone = NAMES[track.spec.metric], track.pairs, track.of_head
     metric = Metric(name, _verdict(track))
-    if not pairs:
+    if pairs:
+        head, base = zip(*pairs, strict=True)
+        tasks = scored(head, base, track.spec).values()
+        heads, bases = (_means(task.head for task in tasks), _means(task.base for task in tasks))
+        metric = replace(metric, base=bases, base_value=interquartile_mean(bases))
+    elif alone and track.saving:
+        heads = _means(task.head for task in scored(alone, alone, track.spec).values())
+    else:
         return metric
-    head, base = zip(*pairs, strict=True)
-    tasks = scored(head, base, track.spec)
-    heads, bases = (
-        tuple(map(statistics.fmean, zip(*sides, strict=True)))
-        for sides in zip(*((task.head, task.base) for task in tasks.values()), strict=True)
-    )
-    return replace(
-        metric,
-        head=heads,
-        base=bases,
-        value=interquartile_mean(heads),
-        base_value=interquartile_mean(bases),
-    )
+    return replace(metric, head=heads, value=interquartile_mean(heads))
+
+
+def _means(tasks: Iterable[Sequence[float]]) -> tuple[float, ...]:
+    """Return the mean over the tasks, seed by seed."""
+    return tuple(map(statistics.fmean, zip(*tasks, strict=True)))
 
 
 def _verdict(track: LearningTrack) -> Verdict:
@@ -268,15 +220,16 @@ def _verdict(track: LearningTrack) -> Verdict:
     regressed = decision.outcome is Outcome.REGRESSED and decision.interval is not None
     return Verdict(
         outcome=decision.outcome,
-        reason=_reason(decision, threshold),
+        reason=_reason(decision, threshold, stored=track.level is not None),
         threshold=threshold,
         interval=decision.interval,
         detectable=decision.detectable,
         severity=severity(decision.interval.change) if regressed and decision.interval else None,
+        label=track.level.label if track.level else None,
     )
 
 
-def _reason(decision: Decision, threshold: float) -> str:
+def _reason(decision: Decision, threshold: float, stored: bool) -> str:
     allowed, seeds = format_percent(threshold, signed=False), f"{decision.blocks} seeds"
     match decision.outcome:
         case Outcome.REGRESSED:
@@ -287,7 +240,8 @@ def _reason(decision: Decision, threshold: float) -> str:
             rare = format_percent(unseen(decision.blocks), signed=False)
             return f"within the allowed {allowed}; what strikes {rare} of the seeds may go unseen"
         case _:
-            cure = "raise --rlperf-budget" if decision.out_of_time else "give it more seeds"
+            more = "save it again with more seeds" if stored else "give it more seeds"
+            cure = "raise --rlperf-budget" if decision.out_of_time else more
             return f"{seeds} could not tell it from the allowed {allowed}; {cure}, or allow more"
 
 
@@ -297,7 +251,8 @@ def unseen(seeds: int) -> float:
 
 
 def _result(track: LearningTrack) -> LearningResult:
-    head, base = ([pair[side] for pair in track.pairs] for side in (HEAD, BASE))
+    base = [base for _, base in track.pairs]
+    head = track.of_head if track.saving else [head for head, _ in track.pairs]
     every = (*head, *base)
     worst = min((worst_of(every, task, track.spec) for task in tasks_of(every)), default=None)
     return LearningResult(

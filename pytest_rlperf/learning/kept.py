@@ -8,6 +8,7 @@ and trainings that failed are not in it.
 
 import hashlib
 import json
+import os
 import time
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
@@ -63,13 +64,20 @@ class KeptTrainings:
         return self.folder / f"{digest(*parts)}.json"
 
 
-def code_of(root: Path, revision: Revision | None, tests: Iterable[Path]) -> str:
-    """Return a name for the code of a side: a revision with head's `tests`, or the working tree."""
+def code_of(
+    root: Path, revision: Revision | None, tests: Iterable[Path], besides: Path
+) -> str | None:
+    """Return a name for the code of a side: a revision with head's `tests`, or the working tree,
+    whose folder `besides` holds none; None: it lies in no repository that knows its code.
+    """
     if revision is not None:
         return digest(revision.sha, *_contents(tests))
     sha = working_state(root).sha
-    changed = [] if sha is None else sorted(changed_files(root, sha, None))
-    return digest(sha or "", *_contents(changed))
+    if sha is None:
+        return None
+    no_code = Path(os.path.realpath(besides))
+    changed = (file for file in changed_files(root, sha, None) if not file.is_relative_to(no_code))
+    return digest(sha, *_contents(sorted(changed)))
 
 
 def _contents(files: Iterable[Path]) -> Iterator[str]:

@@ -1,8 +1,9 @@
 """Trainings in fresh workers, on all cores at once: nothing of it is judged by time.
 
-Both sides are started alike, with the same hash seed and one thread for their libraries, so that
-what runs the same code learns the same, bit for bit. A training gets its seed from the order, and a
-worker trains one seed after the other; one that has failed is started anew.
+Both sides are started alike, in every run with the same hash seed and with one thread for their
+libraries, so that what runs the same code learns the same, bit for bit, today and when it was
+stored. A training gets its seed from the order, and a worker trains one seed after the other; one
+that has failed is started anew.
 """
 
 import random
@@ -118,8 +119,8 @@ class LearningRuns:
 
     def _start(self, benchmark: Benchmark, side: int, cores: tuple[int, ...]) -> Pair:
         sides = tuple(each for each in self._stage.sides if each.side == side)
-        # The same for all workers of a test: what is drawn decides the hash seed.
-        rng = random.Random(f"{self._stage.seed}/learning/{benchmark.nodeid}")
+        # The same for all workers of a test in all runs: what is drawn decides the hash seed.
+        rng = random.Random(f"learning/{benchmark.nodeid}")
         return start_pair(
             replace(self._stage, sides=sides),
             benchmark.order(0.0).kind,

@@ -1,7 +1,9 @@
-"""From curves to one number a seed, and to the difference between the sides that is judged.
+"""From curves to one number a seed, and to the differences between the sides that are judged.
 
-A difference is a share of what the base learns: of the way from the worst return to the mean of the
-base. Of several tasks it is the mean over the tasks, each on its own scale.
+What is lost is a share of what the base learns: of the way from the worst return to the base. Of
+several tasks a difference is the mean over the tasks, each in a unit of its own. Nothing of a pair
+of seeds changes with the pairs that come after it, from the first that may decide on: bets on it
+are made once.
 
 What is shown beside it are interquartile means, the means of the middle half of the seeds, with
 intervals of a bootstrap over the seeds of each task (Agarwal et al., NeurIPS 2021).
@@ -9,11 +11,12 @@ intervals of a bootstrap over the seeds of each task (Agarwal et al., NeurIPS 20
 
 import random
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import accumulate, pairwise
 
-from pytest_rlperf.model.learning import Curve, LearningMetric, LearningSpec, Training
+from pytest_rlperf.learning.bets import Difference
+from pytest_rlperf.model.learning import LEAST_SEEDS, Curve, LearningMetric, LearningSpec, Training
 
 TRIMMED = 0.25
 RESAMPLES = 2_000
@@ -28,15 +31,44 @@ class TaskScores:
 
     head: tuple[float, ...]
     base: tuple[float, ...]
-    scale: float  # what a difference is a share of; 0: the base learns nothing
-    higher_is_better: bool
+    worst: tuple[float, ...]  # what counts as nothing learned; one a pair, as it was known then
+    metric: LearningMetric
 
     @property
-    def differences(self) -> tuple[float, ...]:
-        """Return by how much head is worse, seed by seed, as shares."""
-        sign = 1 if self.higher_is_better else -1
+    def learned(self) -> tuple[float, ...]:
+        """Return what the base learned with each seed: what a loss is a share of."""
+        return self._learned(self.base)
+
+    @property
+    def losses(self) -> tuple[float, ...]:
+        """Return by how much head is worse, seed by seed."""
+        sign = -1 if self.metric is LearningMetric.STEPS else 1
         pairs = zip(self.head, self.base, strict=True)
-        return tuple(sign * (base - head) / self.scale for head, base in pairs)
+        return tuple(sign * (base - head) for head, base in pairs)
+
+    @property
+    def is_learned(self) -> bool:
+        """Return whether the base learns anything that could be lost."""
+        most = max(1.0, *map(abs, self.worst))
+        return statistics.fmean(self.learned) > NOTHING * most
+
+    @property
+    def unit(self) -> float:
+        """Return what differences of this task count by: what the better side of a pair learned, in
+        the mean of the first pairs. Who of them is which makes no difference to it.
+        """
+        better = list(map(max, self._learned(self.head), self.learned))
+        unit = statistics.fmean(better[:LEAST_SEEDS])
+        return unit if unit > 0 else 1.0  # the first seeds may have learned nothing, later ones do
+
+    def _learned(self, values: Sequence[float]) -> tuple[float, ...]:
+        match self.metric:
+            case LearningMetric.SOLVED:
+                return (1.0,) * len(values)
+            case LearningMetric.STEPS:
+                return tuple(values)
+            case _:
+                return tuple(v - worst for v, worst in zip(values, self.worst, strict=True))
 
 
 def scored(
@@ -53,47 +85,56 @@ def tasks_of(trainings: Sequence[Training]) -> tuple[str, ...]:
     return tuple(named) or ("",)
 
 
-def differences_of(tasks: dict[str, TaskScores]) -> tuple[float, ...] | None:
+def differences_of(tasks: Mapping[str, TaskScores]) -> tuple[Difference, ...] | None:
     """Return the differences that are judged; None: there is a task that the base does not learn,
     so that nothing of it could be lost.
     """
-    if not all(task.scale for task in tasks.values()):
+    if not all(task.is_learned for task in tasks.values()):
         return None
-    parts = zip(*(task.differences for task in tasks.values()), strict=True)
-    return tuple(map(statistics.fmean, parts))
+    losses = _means((task.losses, task.unit) for task in tasks.values())
+    learned = _means((task.learned, task.unit) for task in tasks.values())
+    return tuple(map(Difference, losses, learned))
+
+
+def _means(tasks: Iterable[tuple[Sequence[float], float]]) -> Iterator[float]:
+    """Yield for each seed the mean over the tasks, each in its unit."""
+    return map(statistics.fmean, zip(*([x / unit for x in xs] for xs, unit in tasks), strict=True))
 
 
 def worst_of(trainings: Sequence[Training], task: str, spec: LearningSpec) -> float:
     """Return what a failed seed counts as: what the test says, or the lowest return that any seed
     of either side was seen at; 0 where none lies below.
     """
-    if spec.worst is not None:
-        return spec.worst
-    curves = (training.curves.get(task, ()) for training in trainings)
-    return min((value for curve in curves for _, value in curve if value < 0), default=0.0)
+    return _worst_so_far([_curves_of(trainings, task)], spec)[0]
 
 
 def _task_scores(
     task: str, head: Sequence[Training], base: Sequence[Training], spec: LearningSpec
 ) -> TaskScores:
-    every = (*head, *base)
-    worst = worst_of(every, task, spec)
-    longest = max((c[-1][0] for t in every if (c := t.curves.get(task))), default=0.0)
+    pairs = [_curves_of(pair, task) for pair in zip(head, base, strict=True)]
+    worst = _worst_so_far(pairs, spec)
+    ends = (max((curve[-1][0] for curve in curves), default=0.0) for curves in pairs)
+    longest = list(accumulate(ends, max))
     heads, bases = (
-        tuple(_score(training.curves.get(task), spec, worst, longest) for training in side)
+        tuple(
+            _score(training.curves.get(task), spec, low, far)
+            for training, low, far in zip(side, worst, longest, strict=True)
+        )
         for side in (head, base)
     )
-    mean = statistics.fmean(bases)
-    match spec.metric:
-        case LearningMetric.SOLVED:
-            scale = 1.0
-        case LearningMetric.STEPS:
-            scale = mean
-        case _:
-            scale = mean - worst
-    learned = scale > NOTHING * max(1.0, abs(worst))
-    higher = spec.metric is not LearningMetric.STEPS
-    return TaskScores(heads, bases, scale if learned else 0.0, higher)
+    return TaskScores(heads, bases, worst, spec.metric)
+
+
+def _curves_of(trainings: Sequence[Training], task: str) -> list[Curve]:
+    return [training.curves[task] for training in trainings if task in training.curves]
+
+
+def _worst_so_far(pairs: Sequence[Sequence[Curve]], spec: LearningSpec) -> tuple[float, ...]:
+    """Return for each pair what counts as the worst return, by it and those before it."""
+    if spec.worst is not None:
+        return (spec.worst,) * len(pairs)
+    lowest = (min((v for curve in pair for _, v in curve if v < 0), default=0.0) for pair in pairs)
+    return tuple(accumulate(lowest, min))
 
 
 def _score(curve: Curve | None, spec: LearningSpec, worst: float, longest: float) -> float:

@@ -25,7 +25,9 @@ from urllib.parse import unquote, urlsplit
 from pytest_rlperf.machine.host import can_fix_addresses
 from pytest_rlperf.model.result import Facts, Fingerprint
 
-LIBRARIES = ("pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax")
+LIBRARIES = (
+    "pytest-rlperf", "pytest", "numpy", "numba", "torch", "jax", "gymnasium", "stable-baselines3",
+)  # fmt: skip
 CPU = ("vendor", "family", "model", "stepping", "caches", "simd", "threads_per_core")
 MACHINE = ("cpu", *CPU, "cores", "architecture")
 """Facts that must all be equal for two machines to be one."""

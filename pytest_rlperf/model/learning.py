@@ -1,12 +1,26 @@
 """What a training gave on one side: curves of returns by seed, and how a test wants them judged."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 
 Point = tuple[float, float]
 """Steps, and the return there."""
 Curve = tuple[Point, ...]
+
+
+STORED_POINTS = 50
+"""A stored curve has no more: baselines are committed."""
+
+
+def thinned(curve: Curve) -> Curve:
+    """Return at most `STORED_POINTS` of a curve, evenly, with both ends. Curves of equal length
+    keep the same points, and one that was thinned stays as it is.
+    """
+    last = len(curve) - 1
+    if last < STORED_POINTS:
+        return curve
+    return tuple(curve[round(i * last / (STORED_POINTS - 1))] for i in range(STORED_POINTS))
 
 
 class LearningMetric(StrEnum):
@@ -52,6 +66,16 @@ class Training:
         if not self.curves and self.failure is None:
             raise ValueError("a training has a curve, or says why not")
 
+    def thinned(self) -> "Training":
+        """Return it with curves as they are stored."""
+        curves = {task: thinned(curve) for task, curve in self.curves.items()}
+        return replace(self, curves=curves)
+
+    @property
+    def last_words(self) -> str | None:
+        """The last line of how it ended, without the frames; None: it did not fail."""
+        return self.failure and (self.failure.strip().splitlines() or [""])[-1]
+
     def is_identical(self, other: "Training") -> bool:
         """Return whether both learned the same, bit for bit."""
         learned = self.failure is None and other.failure is None
@@ -67,3 +91,8 @@ class LearningResult:
     base: tuple[Training, ...] = ()
     goal: float | None = None
     worst: float | None = None  # what a failed seed counts as; None: nothing was measured
+
+    @property
+    def has_curves(self) -> bool:
+        """Whether there is more to draw than returns at the end."""
+        return any(len(c) > 1 for each in (*self.head, *self.base) for c in each.curves.values())

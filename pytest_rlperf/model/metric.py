@@ -215,6 +215,10 @@ KINDS = {
 }
 """All metrics by name, in the order in which reports tell them."""
 
+LEARNED = frozenset(kind.name for kind in KINDS.values() if kind.family is _LEARNING)
+"""Metrics whose change is a share of what the base learns: who learns twice as much again has lost
+-100 % and more, where no time and no size becomes less than nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class GrowthCurve:

@@ -6,12 +6,11 @@ nothing but itself: no script, no font, no network.
 """
 
 import html
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from pytest_rlperf.files import write_atomically
+from pytest_rlperf.files import file_stem, write_atomically
 from pytest_rlperf.model.profile import SideProfile
 from pytest_rlperf.model.quantity import format_percent, format_time
 from pytest_rlperf.profile.attribution import ProfiledPair
@@ -45,7 +44,7 @@ def write_flamegraph(folder: Path, nodeid: str, pairs: Sequence[ProfiledPair]) -
     base = mean_stacks([pair.base for pair in pairs])
     if not head:
         return None
-    path = folder / f"{re.sub(r'[^A-Za-z0-9]+', '-', nodeid).strip('-')}.svg"
+    path = folder / f"{file_stem(nodeid)}.svg"
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(path, render_flamegraph(nodeid, head, base))
     return path

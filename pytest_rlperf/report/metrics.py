@@ -235,9 +235,8 @@ def render_learning(learning: LearningResult) -> Iterator[str]:
     for name, side in (("head", learning.head), ("base", learning.base)):
         broken = [training for training in side if training.failure]
         if broken:
-            last = (broken[0].failure or "").strip().splitlines()[-1]
             failed = f"{len(broken)} of {len(side)} seeds of {name} failed"
-            yield f"{failed}; seed {broken[0].seed}: {last}"
+            yield f"{failed}; seed {broken[0].seed}: {broken[0].last_words}"
 
 
 def _more(number: int) -> str:

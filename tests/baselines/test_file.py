@@ -1,6 +1,7 @@
 """One module's baseline on disk: what was written reads back, and one sentence for every damage."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from pytest_rlperf.baselines.file import (
     Accepted,
     Session,
     Stored,
+    StoredLearning,
     StoredMemory,
     read_module,
     write_module,
 )
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.model.block import LEAST_BLOCKS, LogRatios
+from pytest_rlperf.model.learning import Training
 from tests.factories import FACTS, a_session, a_stored, examples
 
 NODE = "test_a.py::test_a"
@@ -77,7 +80,7 @@ def test_what_was_written_reads_back(tmp_path_factory: pytest.TempPathFactory, t
 def test_a_file_says_what_it_is_and_whose(tmp_path: Path):
     write_module(tmp_path / "deep" / "a.json", "test_a.py", [a_stored()])
     content = json.loads((tmp_path / "deep" / "a.json").read_text())
-    assert (content["schema"], content["kind"]) == (2, "pytest-rlperf baseline")
+    assert (content["schema"], content["kind"]) == (3, "pytest-rlperf baseline")
     assert (content["module"], list(content["tests"])) == ("test_a.py", [NODE])
 
 
@@ -116,8 +119,8 @@ def test_another_kind_of_file_is_no_baseline(tmp_path: Path, text: str):
 
 
 def test_a_newer_schema_asks_for_an_update(tmp_path: Path):
-    text = json.dumps({**written(tmp_path), "schema": 3})
-    said = "has schema 3, and this version reads up to 2; update pytest-rlperf."
+    text = json.dumps({**written(tmp_path), "schema": 4})
+    said = "has schema 4, and this version reads up to 3; update pytest-rlperf."
     assert refusal(tmp_path, text) == said
 
 
@@ -278,6 +281,33 @@ def test_damaged_memory_is_named(tmp_path: Path, name: str, value: object):
         read_module(path)
 
 
+LEARNING = StoredLearning(
+    created="2030-01-02T03:04:05+00:00",
+    commit="a" * 40,
+    dirty=False,
+    facts=FACTS,
+    versions={"numpy": "2.4.6"},
+    trainings=(
+        *(Training(seed, {"": ((0.0, 0.1), (10.0, 1 / 3))}, seconds=2.5) for seed in range(6)),
+        Training(6, failure="ValueError: no action"),
+    ),
+)
+
+
+def test_trainings_read_back_bit_for_bit(tmp_path: Path):
+    test = Stored(NODE, "abc", weights={}, sessions=(), learning=LEARNING)
+    write_module(tmp_path / "a.json", "test_a.py", [test])
+    assert read_module(tmp_path / "a.json") == {NODE: test}
+
+
+def test_too_few_trainings_are_damage(tmp_path: Path):
+    path = tmp_path / "a.json"
+    few = replace(LEARNING, trainings=LEARNING.trainings[2:])
+    write_module(path, "test_a.py", [Stored(NODE, "abc", {}, (), learning=few)])
+    with pytest.raises(UsageError, match=rf"is damaged at tests\.{NODE}\.learning\.trainings"):
+        read_module(path)
+
+
 def test_a_baseline_of_nothing_cannot_be():
-    with pytest.raises(ValueError, match="needs a session and a kernel, or memory"):
+    with pytest.raises(ValueError, match="needs a session and a kernel, memory, or trainings"):
         Stored(NODE, "abc", weights={}, sessions=())

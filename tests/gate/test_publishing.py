@@ -5,8 +5,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
-from pytest_rlperf.gate.publishing import Published, publish
+from pytest_rlperf.gate.publishing import Published, publish, report_files
 from pytest_rlperf.history.branch import HistoryBranch
+from pytest_rlperf.model.learning import LearningMetric, LearningResult, Training
 from pytest_rlperf.options import Settings
 from tests.factories import a_past, a_test, run_result
 from tests.trees.repositories import new_repository
@@ -41,3 +42,14 @@ def test_the_report_draws_the_history_of_the_repository(tmp_path: Path):
     published(root, report=tmp_path / "report")
     page = (tmp_path / "report" / "report.html").read_text(encoding="utf-8")
     assert '<section id="trends">' in page
+
+
+def test_curves_of_what_was_learned_become_a_figure(tmp_path: Path):
+    curve = ((0.0, 1.0), (10.0, 5.0))
+    side = tuple(Training(seed, {"": curve}) for seed in range(3))
+    learning = LearningResult(LearningMetric.AREA, side, side, goal=4.0)
+    test = a_test("tests/test_a.py::test_learns[x]", learning=learning)
+    figure = tmp_path / "tests-test-a-py-test-learns-x-curves.svg"
+    write = report_files(tmp_path, run_result(test), dict, lambda: None)[figure]
+    write(figure)
+    assert "3 of 3 seeds" in figure.read_text(encoding="utf-8")

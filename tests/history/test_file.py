@@ -12,9 +12,11 @@ import pytest
 from pytest_rlperf.baselines.levels import reference_time
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history.file import HistoryFile, entries_of, line_of, read_history
+from pytest_rlperf.history.records import Signal
+from pytest_rlperf.history.trend import trends
 from pytest_rlperf.machine.fingerprint import machine_key
 from pytest_rlperf.model.block import Drift, Reference, ReferenceTime, SideDrift
-from pytest_rlperf.model.metric import Interval, Outcome
+from pytest_rlperf.model.metric import Interval, Metric, Outcome
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.result_file import run_as_dict
@@ -253,3 +255,16 @@ def test_a_folder_that_is_not_there_is_named(tmp_path: Path):
         nowhere.append([FIRST])
     with pytest.raises(UsageError, match=r"cannot be read \(No such file or directory\); write"):
         nowhere.read()
+
+
+def test_who_learns_three_times_as_much_is_kept_and_has_a_trend():
+    """A share of what the base learns: its loss is -200 %."""
+    said = verdict(Outcome.IMPROVED, change=(-2.0, -2.5, -1.5))
+    metric = Metric("mean_return", said, head=(300.0,) * 8, base=(100.0,) * 8, value=300.0)
+    test = a_test(timed=False, beside=(metric,))
+    later = replace(RUN, tests=(test,), commit="e" * 40, created="2030-01-03T03:04:05+00:00")
+    kept = [*entries(replace(RUN, tests=(test,))), *entries(later)]
+    read = read_history("history.jsonl", map(line_of, kept))
+    assert (read.tests, read.troubles) == (tuple(kept), ())
+    (trend,) = trends(read.tests)
+    assert (trend.metric, trend.signal, len(trend.points)) == ("mean_return", Signal.RETURNS, 2)

@@ -147,3 +147,40 @@ def test_a_result_that_two_clones_appended_counts_once():
 def test_numbers_that_may_be_zero_have_no_series():
     growth = a_past_metric("growth", unit="bytes/repeat", value=0.0)
     assert all_series([at(1, metrics=(growth,)), at(2, metrics=(growth,))]) == []
+
+
+# -- what was learned ---------------------------------------------------------------------------
+
+
+def learned(number: int, value: float, **fields: Any) -> PastTest:
+    outcome = fields.pop("outcome", "unchanged")
+    metric = a_past_metric(
+        "mean_return", unit="", direction="higher", value=value, outcome=outcome, blocks=8
+    )
+    return at(number, metrics=(metric,), **fields)
+
+
+def test_returns_are_compared_as_they_are_on_whichever_machine():
+    series = only(learned(1, 500.0), learned(2, 400.0, machine="another"))
+    assert series.signal is Signal.RETURNS
+    first, second = series.levels
+    assert math.expm1(second - first) == pytest.approx(0.25)  # positive is worse
+
+
+def test_returns_below_zero_are_worse_the_lower_they_are():
+    first, second = only(learned(1, -200.0), learned(2, -300.0)).levels
+    assert math.expm1(second - first) == pytest.approx(0.5)
+
+
+def test_what_learned_the_same_as_its_base_has_its_level():
+    same = learned(2, 480.0, base=commit_name(1), outcome="identical")
+    one, two, three = only(learned(1, 500.0), same, learned(3, 400.0)).levels
+    assert one == two < three
+
+
+def test_returns_of_another_sign_or_of_another_text_of_the_test_are_left_out():
+    series = only(
+        learned(1, -5.0), learned(2, 0.0), learned(3, 5.0, source_hash="x"), learned(4, 6.0),
+        learned(5, 7.0),
+    )  # fmt: skip
+    assert commits(series) == [commit_name(4), commit_name(5)]

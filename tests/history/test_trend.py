@@ -249,7 +249,7 @@ def test_the_cause_is_named(fields: dict[str, Any], causes: tuple[str, ...]):
 
 
 def test_numbers_are_those_of_the_typical_run():
-    past = [*runs("test_a", WIDE, "...?"), *runs("test_a", 10.0, ".", steal=0.9)]
+    past = [*runs("test_a", WIDE, "...?"), *runs("test_a", 0.9, ".", steal=0.9)]
     (found,) = flakiest(past, most=5)
     assert (found.runs, found.width, found.undecided) == (5, WIDE, 0.2)
     assert found.steal == 0.0

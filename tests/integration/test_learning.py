@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from .projects import Ended, Workshop
+from .projects import Ended, Project, Workshop
 
 LIBRARY = """
 import os
@@ -187,11 +187,95 @@ def test_what_was_trained_before_ctrl_c_is_told_and_kept(workshop: Workshop):
     assert not told & {*trained.read_text().splitlines()[len(before) :]}
 
 
-def test_without_a_revision_nothing_is_trained(workshop: Workshop):
+def test_without_anything_to_compare_with_nothing_is_trained(workshop: Workshop):
     ended = workshop.project("learning-alone", BASE).run("--rlperf", *LEARNS)
     metric = ended.metric("test_learns", "final_return")
     assert (metric["outcome"], metric["blocks"]) == ("no_baseline", 0)
-    assert "what is learned is compared with a revision: --rlperf-against=REF" in ended.text
+    assert "what is learned is compared with a revision, --rlperf-against=REF, or with" in (
+        ended.text
+    )
+
+
+# -- stored baselines ---------------------------------------------------------------------------
+
+
+def trained_by(project: Project) -> list[str]:
+    """The trainings that there were: skill, first draw and seed."""
+    return (project.cache / "trained").read_text().splitlines()
+
+
+@pytest.fixture(scope="module")
+def saved(workshop: Workshop) -> tuple[Project, Ended]:
+    project = workshop.project("learning-saved", BASE)
+    (project.cache / "trained").unlink(missing_ok=True)
+    return project, project.run("--rlperf", *LEARNS, "--rlperf-save")
+
+
+def test_a_save_trains_every_seed_and_stores_returns_with_versions(saved: tuple[Project, Ended]):
+    project, ended = saved
+    assert ended.code == 0, ended.text
+    assert "saved 1 test in baselines/" in ended.text
+    assert sorted(trained_by(project)[:24]) == sorted(f"1 0 {seed}" for seed in range(24))
+    metric = ended.metric("test_learns", "final_return")
+    assert (metric["outcome"], metric["blocks"]) == ("no_baseline", 24)
+    (file,) = project.folder.glob("baselines/*/main/tests/test_learning.json")
+    (test,) = json.loads(file.read_text())["tests"].values()
+    stored = test["learning"]
+    assert [training["seed"] for training in stored["trainings"]] == list(range(24))
+    assert stored["commit"] == project.git("rev-parse", "HEAD")
+    assert "Python" in stored["versions"]
+
+
+def test_what_learns_as_stored_is_identical(saved: tuple[Project, Ended]):
+    project, _ = saved
+    project.write(SAME)
+    ended = project.run("--rlperf", *LEARNS)
+    assert ended.metric("test_learns", "final_return")["outcome"] == "identical"
+    assert "NOTHING WAS COMPARED" not in ended.text
+
+
+def test_who_learns_less_than_stored_fails_and_cannot_be_saved(saved: tuple[Project, Ended]):
+    project, _ = saved
+    before = len(trained_by(project))
+    project.write(WORSE)
+    ended = project.run("--rlperf", *LEARNS)
+    assert ended.code == 1, ended.text
+    metric = ended.metric("test_learns", "final_return")
+    assert metric["outcome"] == "regressed"
+    assert metric["change"] == pytest.approx(0.4, abs=0.03)
+    assert {line.split()[0] for line in trained_by(project)[before:]} == {"0.6"}  # no base
+    assert "nothing was saved, since a test regressed" in (
+        project.run("--rlperf", *LEARNS, "--rlperf-save").text
+    )
+
+
+def test_other_draws_of_the_stored_skill_pass_on_another_machine(saved: tuple[Project, Ended]):
+    project, _ = saved
+    (file,) = project.folder.glob("baselines/*/main/tests/test_learning.json")
+    content = json.loads(file.read_text())
+    for test in content["tests"].values():
+        test["learning"]["facts"]["cpu"] = "Other CPU"
+        test["learning"]["versions"]["numpy"] = "1.0"
+    other = file.parents[2].with_name("another-machine")
+    file.parents[2].rename(other)
+    file = other / file.relative_to(file.parents[2])
+    file.write_text(json.dumps(content))
+    project.write(OTHER_DRAWS)
+    ended = project.run("--rlperf", *LEARNS)
+    assert ended.code == 0, ended.text
+    metric = ended.metric("test_learns", "final_return")
+    assert metric["outcome"] == "unchanged"
+    assert "another machine; numpy was 1.0" in metric["label"]
+
+
+def test_a_changed_test_is_not_compared_with_what_was_stored(workshop: Workshop):
+    project = workshop.project("learning-edited", BASE)
+    assert project.run("--rlperf", *LEARNS, "--rlperf-save").code == 0
+    project.write({"tests/test_learning.py": TESTS.replace("[-1][0] == 100", "[-1][0] >= 100")})
+    ended = project.run("--rlperf", *LEARNS)
+    metric = ended.metric("test_learns", "final_return")
+    assert metric["outcome"] == "incomparable"
+    assert "the benchmark itself changed since its baseline was saved" in metric["reason"]
 
 
 def test_a_plain_run_trains_once(workshop: Workshop):

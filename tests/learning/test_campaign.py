@@ -5,13 +5,19 @@ from typing import Any
 
 import pytest
 
+from pytest_rlperf.baselines.levels import LearningLevel
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.track import Benchmark
-from pytest_rlperf.learning.campaign import AHEAD, SURE_SEEDS, LearningCampaign, unseen
+from pytest_rlperf.learning.campaign import (
+    SURE_SEEDS,
+    LearningCampaign,
+    unseen,
+)
 from pytest_rlperf.learning.runs import SeedTask, Trained
-from pytest_rlperf.model.learning import LearningSpec, Training
+from pytest_rlperf.learning.track import AHEAD, StoredReturns
+from pytest_rlperf.model.learning import STORED_POINTS, LearningSpec, Training, thinned
 from pytest_rlperf.model.metric import Metric, Outcome
-from pytest_rlperf.model.result import TestResult
+from pytest_rlperf.model.result import Progress, TestResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.wire import BASE, HEAD
 from pytest_rlperf.workers.side import SideRun, State
@@ -47,12 +53,20 @@ def noisy(level: float, start: int = 0) -> Returns:
     return lambda seed: level * (1 + 0.1 * (((seed + start) * 7919) % 101 / 50 - 1))
 
 
+NODE = "t.py::test"
+
+
 def played(
-    head: Returns, base: Returns, stop_after: int | None = None, **spec: Any
+    head: Returns,
+    base: Returns,
+    stop_after: int | None = None,
+    stored: StoredReturns | None = None,
+    **spec: Any,
 ) -> tuple[TestResult, FakeRuns]:
     runs = FakeRuns(head, base, stop_after)
-    b = Benchmark("t.py::test", Spec(), "", "pytest", learning=LearningSpec(**spec), timed=False)
-    campaign = LearningCampaign([b], runs, gates=1, show=lambda progress: None)  # type: ignore[arg-type]
+    b = Benchmark(NODE, Spec(), "", "pytest", learning=LearningSpec(**spec), timed=False)
+    show: Callable[[Progress], None] = lambda progress: None  # noqa: E731
+    campaign = LearningCampaign([b], runs, gates=1, show=show, stored=stored)  # type: ignore[arg-type]
     campaign.run(Budget(100.0, 0.0, clock=lambda: 0.0))
     campaign.close(100.0, interrupted=False)
     return campaign.attached(b.nodeid), runs
@@ -129,7 +143,7 @@ def test_a_training_that_fails_everywhere_is_a_failure_of_the_test():
     test, runs = played(lambda seed: None, lambda seed: None)
     assert test.outcome is Outcome.FAILED
     assert test.failure is not None
-    assert "the training fails with every seed on both sides" in test.failure.text
+    assert "the training fails with every seed" in test.failure.text
     assert "boom" in test.failure.text
     assert len(runs.trained) <= 2 * SURE_SEEDS + 2 * AHEAD
 
@@ -158,3 +172,76 @@ def test_what_was_trained_in_time_is_judged():
 
 def test_what_eight_seeds_may_miss():
     assert unseen(8) == pytest.approx(0.31, abs=0.01)
+
+
+# -- without a revision -------------------------------------------------------------------------
+
+
+def nothing(seed: int) -> float:
+    raise AssertionError("the base is stored, and not trained")
+
+
+def stored(returns: Returns | None, seeds: int = 12, saving: bool = False) -> StoredReturns:
+    if returns is None:
+        return StoredReturns({}, saving)
+    trainings = [Training(s, {"": ((0.0, returns(s) or 0.0),)}) for s in range(seeds)]
+    return StoredReturns({NODE: LearningLevel(tuple(trainings), "another machine")}, saving)
+
+
+def test_head_alone_is_trained_with_the_seeds_that_are_stored():
+    level = stored(noisy(500))
+    test, runs = played(noisy(450, start=11), nothing, stored=level)
+    assert [task.seed for task in runs.trained] == list(range(12))
+    assert test.outcome is Outcome.INCONCLUSIVE
+    assert "save it again with more seeds" in test.worst.reason
+    assert test.worst.label == "another machine"
+
+
+def test_a_stored_base_gives_the_verdict_that_a_trained_one_gives():
+    trained, _ = played(noisy(300), noisy(500))
+    against_stored, _ = played(noisy(300), nothing, stored=stored(noisy(500), seeds=64))
+    assert against_stored.worst.interval == trained.worst.interval
+    assert against_stored.outcome is Outcome.REGRESSED
+
+
+def test_a_save_trains_every_seed_whatever_is_decided():
+    level = stored(noisy(500), saving=True)
+    test, runs = played(noisy(500), nothing, stored=level, seeds=tuple(range(20)))
+    assert test.outcome is Outcome.IDENTICAL
+    assert [task.seed for task in runs.trained] == list(range(20))
+    assert test.learning is not None
+    assert (len(test.learning.head), len(test.learning.base)) == (20, 12)
+
+
+def test_a_first_save_has_nothing_to_compare_with():
+    test, _ = played(noisy(500), nothing, stored=stored(None, saving=True), seeds=tuple(range(9)))
+    assert test.outcome is Outcome.NO_BASELINE
+    assert test.learning is not None
+    assert (len(test.learning.head), test.learning.base) == (9, ())
+    assert metric_of(test).value == pytest.approx(500, rel=0.1)
+
+
+def test_a_save_that_came_to_no_training_says_so():
+    test, _ = played(noisy(500), nothing, stop_after=0, stored=stored(None, saving=True))
+    assert test.outcome is Outcome.NOT_MEASURED
+
+
+def test_a_training_that_fails_with_every_seed_is_not_saved():
+    test, runs = played(lambda seed: None, nothing, stored=stored(None, saving=True))
+    assert test.outcome is Outcome.FAILED
+    assert len(runs.trained) <= SURE_SEEDS + AHEAD
+
+
+def test_other_seeds_than_the_stored_ones_are_not_compared():
+    test, runs = played(noisy(500), nothing, stored=stored(noisy(500)), seeds=tuple(range(50, 60)))
+    assert test.outcome is Outcome.INCOMPARABLE
+    assert not runs.trained
+
+
+def test_a_long_stored_curve_is_compared_with_as_many_points_of_head():
+    long = tuple((float(step), 500.0 - 1 / (1 + step)) for step in range(5_000))
+    assert len(thinned(long)) == STORED_POINTS
+    assert thinned(long)[0] == long[0]
+    assert thinned(long)[-1] == long[-1]
+    assert thinned(thinned(long)) == thinned(long)
+    assert thinned(long[:STORED_POINTS]) == long[:STORED_POINTS]

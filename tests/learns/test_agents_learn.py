@@ -41,7 +41,7 @@ def curve_of(make: Callable[[int], DeepAgent], seed: int, steps: int, legs: int 
     return curve
 
 
-@pytest.mark.rlperf_learning(metric="area", seeds=40)
+@pytest.mark.rlperf_learning(metric="area", threshold="15%", seeds=80)
 def test_ppo_learns(rlperf_learning):
     settings = PPOSettings(hidden=(64, 64), learning_rate=1e-3, horizon=1024)
 
@@ -51,7 +51,7 @@ def test_ppo_learns(rlperf_learning):
     rlperf_learning(train)
 
 
-@pytest.mark.rlperf_learning(metric="area", seeds=40)
+@pytest.mark.rlperf_learning(metric="area", threshold="15%", seeds=80)
 def test_dqn_learns(rlperf_learning):
     def train(seed: int) -> Curve:
         return curve_of(lambda s: rl_impls.DQN(CARTPOLE, VALUES, seed=s), seed, 12_000)
@@ -59,7 +59,7 @@ def test_dqn_learns(rlperf_learning):
     rlperf_learning(train)
 
 
-@pytest.mark.rlperf_learning(metric="area", seeds=40)
+@pytest.mark.rlperf_learning(metric="area", threshold="15%", seeds=80)
 def test_qr_dqn_learns(rlperf_learning):
     settings = QRDQNSettings(**{**asdict(VALUES), "huber": 1.0, "double": False}, n_quantiles=10)
 

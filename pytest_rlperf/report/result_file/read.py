@@ -29,6 +29,7 @@ from pytest_rlperf.model.memory import Evidence, MemoryResult
 from pytest_rlperf.model.metric import (
     EFFICIENCY,
     KINDS,
+    LEARNED,
     NOT_JUDGED,
     Direction,
     GrowthCurve,
@@ -74,6 +75,7 @@ from pytest_rlperf.reading import (
     Positive,
     Whole,
     check_schema,
+    is_growth,
     read_json,
     refuse,
     refusing,
@@ -127,7 +129,9 @@ def checked(content: object) -> Row:
         if len({len(ranks["own_ns"]) for ranks in jobs}) > 1:
             raise Damage(f"tests[{i}].blocks")
         for k, metric in enumerate(test["metrics"]):
-            ratioed = metric["name"] in RATIOED
+            change, ratioed = metric["change"], metric["name"] in RATIOED
+            if metric["name"] not in LEARNED and change is not None and not is_growth(change):
+                raise Damage(f"tests[{i}].metrics[{k}].change")
             for name in ("value", "base_value", "head_blocks", "base_blocks"):
                 value = metric[name]
                 numbers = value if isinstance(value, list) else [value]
@@ -153,7 +157,7 @@ class MetricRow(TypedDict):
     value: float | None
     base_value: float | None
     outcome: Outcome
-    change: Growth | None
+    change: float | None
     low: float | None
     high: float | None
     change_abs: float | None

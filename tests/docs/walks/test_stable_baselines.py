@@ -1,4 +1,4 @@
-"""The example with Stable-Baselines3, which needs torch: part of `make test-extras`."""
+"""The examples with Stable-Baselines3, which needs torch: part of `make test-extras`."""
 
 from importlib.util import find_spec
 
@@ -16,7 +16,13 @@ pytestmark = pytest.mark.skipif(
 )
 
 
-def test_the_example_runs_as_it_stands(workshop: Workshop):
+def test_the_replay_buffer_gets_slower_as_it_stands(workshop: Workshop):
     page = read_page("docs/your-library.md")
     walked = walk(empty(workshop, "stable-baselines"), page, "Stable-Baselines3's replay buffer")
     assert "REGRESSED" in walked[-1].text
+
+
+def test_ppo_learns_less_as_it_stands(workshop: Workshop):
+    page = read_page("docs/learning-gate.md")
+    walked = walk(empty(workshop, "learning"), page, "Stable-Baselines3's PPO on CartPole")
+    assert "REGRESSED (high): mean_return -" in walked[-1].text

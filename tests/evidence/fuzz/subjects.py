@@ -16,9 +16,9 @@ from unittest.mock import patch
 
 import rl_impls
 from pytest_rlperf import wire
-from pytest_rlperf.baselines.file import StoredMemory, write_module
+from pytest_rlperf.baselines.file import StoredLearning, StoredMemory, write_module
 from pytest_rlperf.baselines.folder import Baselines, keep_pending
-from pytest_rlperf.baselines.levels import Level, level_of, memory_level
+from pytest_rlperf.baselines.levels import Level, learning_level, level_of, memory_level
 from pytest_rlperf.cli import main
 from pytest_rlperf.commands import exits_of
 from pytest_rlperf.gate.remembered import RememberedScouts
@@ -27,6 +27,7 @@ from pytest_rlperf.gate.selection import Scope
 from pytest_rlperf.gate.track import Benchmark, ScoutRecord
 from pytest_rlperf.history.file import line_of
 from pytest_rlperf.machine.fingerprint import machine_key
+from pytest_rlperf.model.learning import Training
 from pytest_rlperf.model.plan import Mode, Plan, Scouted
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import Proof, RunResult
@@ -35,6 +36,7 @@ from pytest_rlperf.project import read_project
 from pytest_rlperf.prove import rates
 from pytest_rlperf.prove.report import render_proof
 from pytest_rlperf.report.result_file import run_as_dict
+from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.web import Reply, Request
 from rl_impls.agents.agent import shape_of
 from rl_impls.envs.control.make import make_batch
@@ -301,11 +303,15 @@ def _baselines() -> list[bytes]:
     memory = StoredMemory(
         "2030-01-02T03:04:05+00:00", None, False, FACTS, 5, {"peak_rss": (1e6, 1.1e6, 1.2e6)}
     )
+    curves = {"": ((0.0, 1.0), (10.0, 2.5))}
+    trainings = (*(Training(s, curves) for s in range(6)), Training(6, failure="ValueError"))
+    learning = StoredLearning(memory.created, None, False, FACTS, {"numpy": "2"}, trainings)
     start = a_stored(sessions=(a_session(),))
     tests = [
         a_stored(sessions=(a_session(), a_session(commit=None)), starts={"first_call": start}),
         a_stored("test_a.py::b", steps=5, work={"updates": 3.0}, memory=memory),
         replace(a_stored("test_a.py::c"), sessions=(), weights={}, memory=memory),
+        replace(a_stored("test_a.py::d"), sessions=(), weights={}, learning=learning),
     ]
     with _scratch("module.json") as path:
         write_module(path, "test_a.py", tests)
@@ -337,6 +343,8 @@ def _gate(file: Path, folder: Path) -> int:
             else:
                 check_terminal(level.reason)
         memory_level(stored, stored.source_hash, FACTS)
+        if isinstance(learned := learning_level(stored, stored.source_hash, FACTS, {}), Ended):
+            check_terminal(learned.reason)
         check_terminal(stored.nodeid)
     return 0
 
