@@ -17,6 +17,7 @@ from pytest_rlperf.report.categories import UNCATEGORISED, category_rows
 from pytest_rlperf.report.evidence import render_advice
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_title
 from pytest_rlperf.report.metrics import render_change, render_interval_of
+from pytest_rlperf.report.origins import render_parts
 from pytest_rlperf.report.page.axes import PLAIN
 from pytest_rlperf.report.page.charts import Curve, curves_chart, strip
 from pytest_rlperf.report.page.markup import (
@@ -166,6 +167,7 @@ def render_sections(
 ) -> list[Section]:
     figures = overview(run)
     notes = [*render_advice(run), *map(render_vanished, run.vanished), *notices]
+    notes += render_parts(run)
     notes += [INSTALL] if figures is None else []
     contents: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", figures),
@@ -402,10 +404,15 @@ def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
     return element(
         "summary",
         element("span", _badge(test), [element("span", n, class_="badge alarm") for n in names]),
-        element("h3", _name(test.nodeid)),
+        element("h3", _name(test.nodeid), _part(test)),
         element("span", None if metric is None else _change(metric), class_="change"),
         None if metric is None else _strip(metric, reach),
     )
+
+
+def _part(test: TestResult) -> Markup | None:
+    """Return which run the test is from, where there are several."""
+    return None if test.part is None else element("span", f"from {test.part}", class_="part")
 
 
 def _change(metric: Metric) -> list[Child]:
