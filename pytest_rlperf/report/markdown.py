@@ -34,6 +34,7 @@ from pytest_rlperf.report.text import (
     plain,
     printable,
     render_head,
+    render_subject,
     render_summary,
     render_tests,
     render_undecided,
@@ -98,7 +99,7 @@ def _proof_pieces(
 
 
 def _headline(run: RunResult) -> str:
-    lines = [f"## Performance: {render_summary(run) or 'no tests'}", ""]
+    lines = [f"## {render_subject(run)}: {render_summary(run) or 'no tests'}", ""]
     partner = "" if run.against is None else f" against {plain(run.against)}"
     lines.append(f"{plain(render_head(run))}{partner}: **{render_verdict(run)}**")
     lines += ["", INTERRUPTED] if run.interrupted else []

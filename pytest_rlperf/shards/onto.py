@@ -6,14 +6,17 @@ it had, with what it was compared with then; each run has kept its own budget of
 """
 
 import datetime
-from collections.abc import Iterable
+from collections.abc import Set
 from dataclasses import replace
 from itertools import chain, count
+from pathlib import Path
 
 from pytest_rlperf.errors import ExitCode, UsageError
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Part, RunResult, TestResult
+from pytest_rlperf.reading import refuse
+from pytest_rlperf.report.result_file import ANEW
 from pytest_rlperf.report.text import SHORT
 from pytest_rlperf.shards.union import Measured, claimed_first, part_of
 
@@ -24,37 +27,33 @@ def lay_over(full: Measured, top: Measured) -> Measured:
         raise UsageError(
             f"{full.path} is {full.run.shard.number} and no full result; merge its shards first."
         )
-    if _moment(top.run) < _moment(full.run):
+    if _moment(top.path, top.run) < _moment(full.path, full.run):
         raise UsageError(
             f"{top.path} is older than {full.path}, whose tests it would replace; name the newer "
             "one, and the older one with --onto."
         )
-    run = _laid_over(_with_parts(full.run, ()), _with_parts(top.run, _names(full.run)))
+    below = _with_parts(full.run, frozenset())
+    run = _laid_over(below, _with_parts(top.run, {part.name for part in below.parts}))
     return Measured(top.path, run, _exit_code(run, top))
 
 
-def _moment(run: RunResult) -> datetime.datetime:
-    """Return when it was; a time of no zone is one of UTC."""
+def _moment(path: Path, run: RunResult) -> datetime.datetime:
+    """Return when it was; a time without a zone is one of UTC."""
     try:
         moment = datetime.datetime.fromisoformat(run.created)
     except ValueError:
-        raise UsageError(
-            f"a result is of {run.created!r}, which is no time; measure it again."
-        ) from None
+        refuse(path, f"is of {run.created!r}, which is no time", ANEW)
     return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
 
 
 # -- which run a test is from -------------------------------------------------------------------
 
 
-def _names(run: RunResult) -> frozenset[str]:
-    return frozenset(part.name for part in _with_parts(run, ()).parts)
-
-
-def _with_parts(run: RunResult, taken: Iterable[str]) -> RunResult:
+def _with_parts(run: RunResult, taken: Set[str]) -> RunResult:
     """Return the run with a part for every test, whose names are none of those `taken`."""
     if not run.parts:
-        name = f"{_moment(run):%Y-%m-%d %H:%M}{f' {run.commit[:SHORT]}' if run.commit else ''}"
+        when = run.created[:16].replace("T", " ")
+        name = f"{when} {run.commit[:SHORT]}" if run.commit else when
         run = replace(
             run,
             tests=tuple(replace(test, part=name) for test in run.tests),
@@ -68,7 +67,7 @@ def _with_parts(run: RunResult, taken: Iterable[str]) -> RunResult:
     )
 
 
-def _new(part: Part, taken: Iterable[str]) -> str:
+def _new(part: Part, taken: Set[str]) -> str:
     """Return the name of a part, with when it was where another run has that name already."""
     later = (f"{part.name}, {part.created}{f' ({k})' if k > 1 else ''}" for k in count(1))
     return next(name for name in chain([part.name], later) if name not in taken)

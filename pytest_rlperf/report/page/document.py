@@ -55,6 +55,7 @@ from pytest_rlperf.report.text import (
     WORDS,
     fact_rows,
     render_head,
+    render_subject,
     render_summary,
     render_tests,
     render_verdict,
@@ -262,7 +263,7 @@ def _hash(text: str) -> str:
 def _title(run: RunResult) -> str:
     if run.proof is not None:
         return f"Performance: {render_proof_summary(run.proof)}"
-    return f"Performance: {render_summary(run) or 'no tests'}"
+    return f"{render_subject(run)}: {render_summary(run) or 'no tests'}"
 
 
 # -- top ----------------------------------------------------------------------------------------
@@ -273,7 +274,7 @@ def _header(run: RunResult, sections: Sequence[Section]) -> Markup:
     alerted = any(result.status is Status.ALERT for result in run.kpis)
     return element(
         "header",
-        element("p", "Performance", class_="kicker"),
+        element("p", render_subject(run), class_="kicker"),
         element("h1", _sentence(run)),
         element("p", INTERRUPTED, class_="alarm") if run.interrupted else None,
         element("p", element("a", render_kpi_title(run), href="#kpis")) if alerted else None,
