@@ -371,7 +371,7 @@ def _reached(config: pytest.Config, against: str | None) -> bool:
     return against is not None and _flag(config, "reached")
 
 
-SHARD = re.compile(r"([1-9][0-9]{0,3})/([1-9][0-9]{0,3})")
+SHARD = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
 
 
 def _shard(config: pytest.Config) -> ShardNumber | None:
@@ -379,7 +379,11 @@ def _shard(config: pytest.Config) -> ShardNumber | None:
     if text is None:
         return None
     match = SHARD.fullmatch(text)
-    if match is None or int(match[1]) > int(match[2]):
+    try:
+        number = ShardNumber(*map(int, match.groups())) if match else None
+    except ValueError:
+        number = None
+    if number is None:
         raise UsageError(
             f"--rlperf-shard={text} names no part of a suite; write --rlperf-shard=2/4 for the "
             "second of four."
@@ -389,7 +393,7 @@ def _shard(config: pytest.Config) -> ShardNumber | None:
             "--rlperf-shard and --rlperf-prove exclude each other: a proof goes on from run to run "
             "by itself; name folders or -k for a part of it."
         )
-    return ShardNumber(int(match[1]), int(match[2]))
+    return number
 
 
 def _shard_by(config: pytest.Config) -> Path | None:

@@ -14,10 +14,10 @@ from pytest_rlperf.files import read_figure, write_atomically, write_for_user
 from pytest_rlperf.gate.publishing import report_files
 from pytest_rlperf.history.branch import NAME, history_on
 from pytest_rlperf.model.result import RunResult, TestResult
-from pytest_rlperf.report.page.parts import MOST_BYTES
+from pytest_rlperf.report.page.parts import FAILING, MOST_BYTES
 from pytest_rlperf.report.result_file import ResultContent, read_run, result_text, run_as_dict
-from pytest_rlperf.report.terminal import render_sections
-from pytest_rlperf.report.text import render_summary
+from pytest_rlperf.report.terminal import render_failure, render_sections
+from pytest_rlperf.report.text import render_summary, worst_first
 from pytest_rlperf.shards.onto import lay_over
 from pytest_rlperf.shards.union import Measured, union
 
@@ -68,9 +68,15 @@ def content_of(merged: Measured) -> ResultContent:
 
 
 def lines_of(run: RunResult) -> list[str]:
-    """Return what the terminal shows of a run, below its tests."""
+    """Return what the terminal shows of a run: those tests that fail, then all of them."""
+    failing = sorted((test for test in run.tests if test.outcome in FAILING), key=worst_first)
+    failures = [
+        line
+        for test in failing
+        for line in (f"{test.nodeid}:", render_failure(test, run.against), "")
+    ]
     title = f"rlperf: {render_summary(run) or 'no tests'} in {run.seconds:.0f} s"
-    return [title, "", *(line.text for line in render_sections(run))]
+    return [*failures, title, "", *(line.text for line in render_sections(run))]
 
 
 # -- the report -----------------------------------------------------------------------------------

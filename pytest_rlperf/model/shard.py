@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 
 from pytest_rlperf.reading import Counting, Name, Whole
 
+MOST_SHARDS = 9999
+
 
 @dataclass(frozen=True, slots=True)
 class ShardNumber:
@@ -12,6 +14,10 @@ class ShardNumber:
 
     index: int  # from 1
     count: int
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.index <= self.count <= MOST_SHARDS:
+            raise ValueError(f"there is no shard {self.index} of {self.count}")
 
     def __str__(self) -> str:
         return f"shard {self.index} of {self.count}"
@@ -28,6 +34,9 @@ class Shard:
     split: Name  # a digest of which shard runs which test
     rules: Mapping[Name, Name] = field(default_factory=dict)  # options that decide verdicts
     asked: bool = False  # a comparison was asked for: to compare nothing at all is a failure
+
+    def __post_init__(self) -> None:
+        ShardNumber(self.index, self.count)
 
     @property
     def number(self) -> ShardNumber:

@@ -6,6 +6,7 @@ makes sure that they are the parts of one whole: none is missing, none is there 
 them were cut from the same suite, of the same commits, by the same rules.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -101,12 +102,12 @@ def _listed(numbers: Sequence[int]) -> str:
 Asked = tuple[str, Callable[[RunResult], object]]
 
 ALIKE: tuple[Asked, ...] = (
-    ("was measured at the commit", lambda run: _short(run.commit)),
-    ("has uncommitted changes", lambda run: "yes" if run.dirty else "no"),
-    ("compared in the mode", lambda run: run.mode),
-    ("was compared with the commit", lambda run: _short(run.base_commit)),
-    ("was measured by pytest-rlperf", lambda run: _libraries(run).get("pytest-rlperf")),
-    ("was measured under Python", lambda run: _python(run)),
+    ("the commit", lambda run: _short(run.commit)),
+    ("having uncommitted changes", lambda run: "yes" if run.dirty else "no"),
+    ("the mode", lambda run: run.mode),
+    ("the base commit", lambda run: _short(run.base_commit)),
+    ("the version of pytest-rlperf", lambda run: _libraries(run).get("pytest-rlperf")),
+    ("the interpreter", lambda run: _python(run)),
 )
 """What the runs of all shards have to have in common."""
 
@@ -132,14 +133,14 @@ def _refuse_different(results: Sequence[Measured]) -> None:
             _refuse_unlike(one, two, what, ask(one.run), ask(two.run))
         a, b = _shard_of(one), _shard_of(two)
         for name in sorted({*a.rules, *b.rules}):
-            _refuse_unlike(one, two, f"has {name}", a.rules.get(name), b.rules.get(name))
+            _refuse_unlike(one, two, name, a.rules.get(name), b.rules.get(name))
         only = sorted({*a.suite} ^ {*b.suite})
         if only:
             raise UsageError(
                 f"{a.number} ({one.path}) and {b.number} ({two.path}) did not collect the same "
                 f"suite: only one of them has {name_some(only)}; {ANEW}."
             )
-        _refuse_unlike(one, two, "shared out this many verdicts", a.verdicts, b.verdicts)
+        _refuse_unlike(one, two, "the number of verdicts", a.verdicts, b.verdicts)
         if a.split != b.split:
             raise UsageError(
                 f"{a.number} ({one.path}) and {b.number} ({two.path}) shared the suite out by "
@@ -155,8 +156,8 @@ def _refuse_unlike(one: Measured, two: Measured, what: str, first: object, secon
     if first != second:
         a, b = _shard_of(one).number, _shard_of(two).number
         raise UsageError(
-            f"{a} ({one.path}) and {b} ({two.path}) are of different runs: the first {what}: "
-            f"{_said(first)}, the second: {_said(second)}; {ANEW}."
+            f"{a} ({one.path}) and {b} ({two.path}) are not of one suite: {what} is "
+            f"{_said(first)} in the first and {_said(second)} in the second; {ANEW}."
         )
 
 
@@ -166,8 +167,8 @@ def _said(value: object) -> str:
 
 def _refuse_gaps(runs: Sequence[RunResult], shard: Shard) -> None:
     """Refuse shards that do not have every test of the suite once."""
-    ran = [test.nodeid for run in runs for test in run.tests]
-    twice = sorted({nodeid for nodeid in ran if ran.count(nodeid) > 1}) if _repeats(ran) else []
+    ran = Counter(test.nodeid for run in runs for test in run.tests)
+    twice = sorted(nodeid for nodeid, number in ran.items() if number > 1)
     lost, strange = sorted({*shard.suite} - {*ran}), sorted({*ran} - {*shard.suite})
     for nodeids, trouble in (
         (twice, "stands in more than one shard"),
@@ -176,10 +177,6 @@ def _refuse_gaps(runs: Sequence[RunResult], shard: Shard) -> None:
     ):
         if nodeids:
             raise UsageError(f"{name_some(nodeids)} {trouble}; {ANEW}.")
-
-
-def _repeats(names: Sequence[str]) -> bool:
-    return len(set(names)) != len(names)
 
 
 # -- the one result ---------------------------------------------------------------------------

@@ -53,7 +53,8 @@ def test_one_result_one_report_and_one_exit_code(capsys: pytest.CaptureFixture[s
         *("report.html", "report.json", "report.md"),
     ]
     said = capsys.readouterr().out
-    assert said.startswith("rlperf: 1 regressed, 7 unchanged in 49 s\n")
+    assert said.startswith(f"{SUITE[3]}:\nREGRESSED: time +25.0 % ")
+    assert "rlperf: 1 regressed, 7 unchanged in 49 s" in said.splitlines()
     assert "from shard 4: 2 tests in 12 s, on Some CPU" in said.splitlines()
 
 

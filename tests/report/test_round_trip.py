@@ -291,8 +291,8 @@ tables = st.sampled_from(Scaling).flatmap(
 names = words.filter(lambda text: not CONTROL.search(text))
 shards = st.builds(
     Shard,
-    st.integers(1, 9),
-    st.integers(1, 9),
+    st.integers(1, 3),
+    st.integers(3, 9),
     several(names),
     counts,
     names,

@@ -13,7 +13,7 @@ from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Status
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Vanished
-from pytest_rlperf.report.result_file import run_as_dict, run_from
+from pytest_rlperf.report.result_file import read_run, run_as_dict, run_from
 from pytest_rlperf.shards.union import Measured, union
 from tests.factories import a_test, verdict
 from tests.shards.suites import FACTS, SUITE, all_of_them, alone, measured
@@ -164,20 +164,20 @@ REFUSALS: dict[str, tuple[Callable[[], list[Measured]], str]] = {
     ),
     "another commit": (
         lambda: with_fourth(commit="c" * 40),
-        "shard 3 of 4 (shard3.json) and shard 4 of 4 (shard4.json) are of different runs: the "
-        "first was measured at the commit: ffffffffff, the second: cccccccccc; measure them again",
+        "shard 3 of 4 (shard3.json) and shard 4 of 4 (shard4.json) are not of one suite: the "
+        "commit is ffffffffff in the first and cccccccccc in the second; measure them again, all",
     ),
     "uncommitted changes in one": (
         lambda: with_fourth(dirty=True),
-        "the first has uncommitted changes: no, the second: yes;",
+        "having uncommitted changes is no in the first and yes in the second;",
     ),
     "another base": (
         lambda: with_fourth(base_commit="c" * 40),
-        "the first was compared with the commit: bbbbbbbbbb, the second: cccccccccc;",
+        "the base commit is bbbbbbbbbb in the first and cccccccccc in the second;",
     ),
     "no base": (
         lambda: with_fourth(mode="stored", base_commit=None),
-        "the first compared in the mode: against, the second: stored;",
+        "the mode is against in the first and stored in the second;",
     ),
     "other baselines": (
         lambda: [
@@ -188,15 +188,15 @@ REFUSALS: dict[str, tuple[Callable[[], list[Measured]], str]] = {
     ),
     "another threshold": (
         lambda: of_shard(rules={"--rlperf-threshold": "0.1", "--rlperf-strict": "no"}),
-        "the first has --rlperf-threshold: the default, the second: 0.1;",
+        "--rlperf-threshold is the default in the first and 0.1 in the second;",
     ),
     "another version of the plug-in": (
         lambda: with_fourth(fingerprint={**FACTS, "libraries": {"pytest-rlperf": "1.1"}}),
-        "the first was measured by pytest-rlperf: 1.0, the second: 1.1;",
+        "the version of pytest-rlperf is 1.0 in the first and 1.1 in the second;",
     ),
     "another Python": (
         lambda: with_fourth(fingerprint={**FACTS, "python": "3.13.1"}),
-        "the first was measured under Python: CPython 3.11, the second: CPython 3.13;",
+        "the interpreter is CPython 3.11 in the first and CPython 3.13 in the second;",
     ),
     "another suite": (
         lambda: of_shard(suite=(*SUITE, "test_a.py::test_z")),
@@ -204,7 +204,7 @@ REFUSALS: dict[str, tuple[Callable[[], list[Measured]], str]] = {
     ),
     "another number of verdicts": (
         lambda: of_shard(verdicts=9),
-        "the first shared out this many verdicts: 8, the second: 9;",
+        "the number of verdicts is 8 in the first and 9 in the second;",
     ),
     "another split": (
         lambda: of_shard(split="4567"),
@@ -245,3 +245,22 @@ def test_a_regression_is_told_by_the_result_of_all():
     merged = union(shards)
     assert merged.exit_code == 1
     assert [t.nodeid for t in merged.run.tests if t.outcome is Outcome.REGRESSED] == [SUITE[3]]
+
+
+@pytest.mark.parametrize(("index", "count"), [(5, 4), (0, 4), (1, 10**9)])
+def test_a_number_that_no_shard_has_is_damage(index: int, count: int, tmp_path: Path):
+    content = run_as_dict(measured(1).run, 0)
+    content["shard"] |= {"index": index, "count": count}
+    (tmp_path / "shard.json").write_text(json.dumps(content))
+    with pytest.raises(UsageError, match="is damaged at shard"):
+        read_run(tmp_path / "shard.json")
+
+
+def test_a_test_of_a_run_that_is_not_told_of_contradicts_the_result(tmp_path: Path):
+    merged = union(all_of_them())
+    content = run_as_dict(merged.run, 0)
+    content["parts"] = content["parts"][:3]
+    (tmp_path / "merged.json").write_text(json.dumps(content))
+    said = rf"contradicts itself \({SUITE[3]} is of shard 4, which it does not tell of\)"
+    with pytest.raises(UsageError, match=said):
+        read_run(tmp_path / "merged.json")
