@@ -165,6 +165,7 @@ TESTED: Mapping[str, str] = {
 """By the node id of the test. One command may stand for several ways of writing it."""
 
 SHORTENED: Mapping[str, str] = {
+    "python -m tests.shards.false_alarms 1000": "python -m tests.shards.false_alarms 1",
     "python -m tests.history.trend_rates 2000": "python -m tests.history.trend_rates 1",
     "python -m tests.evidence.learning table docs/learning/deep.jsonl": (
         "python -m tests.evidence.learning table docs/learning/deep.jsonl"
