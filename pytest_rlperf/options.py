@@ -14,6 +14,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history import DATA_BRANCH
 from pytest_rlperf.model.memory import Limits, parse_limit
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
+from pytest_rlperf.model.shard import ShardNumber
 
 BUDGET_S = 300.0
 BASELINES = "baselines"
@@ -31,6 +32,7 @@ INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
     "rlperf_else_against": "as --rlperf-else-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
+    "rlperf_shard_by": "result whose seconds balance the shards, as --rlperf-shard-by",
     "rlperf_same_code": "skip or measure, as --rlperf-same-code",
     "rlperf_budget": "seconds for the whole run, as --rlperf-budget",
     "rlperf_baseline": "stored baseline to compare with, as --rlperf-baseline",
@@ -91,6 +93,8 @@ class Settings:
     budget_s: float
     usual_budget_s: float  # without the command line's: that of a run which proves nothing
     categories: frozenset[str]
+    shard: ShardNumber | None  # only this part of the suite
+    shard_by: Path | None  # the result of an earlier run, by whose seconds the suite is shared out
     strict: bool
     reached: bool  # only tests that the change can reach
     skip_same_code: bool  # do not measure what runs the same code on both sides
@@ -177,6 +181,18 @@ def add_options(parser: pytest.Parser) -> None:
         help="Only tests of this category; may repeat.",
     )
     group.addoption(
+        "--rlperf-shard",
+        metavar="K/N",
+        help="Only the K-th of N parts of the suite, the same on every machine; rlperf merge makes "
+        "one result of all of them.",
+    )
+    group.addoption(
+        "--rlperf-shard-by",
+        metavar="FILE",
+        help="Share the suite out by the seconds that its tests took in this result, which all "
+        "shards must have (default: by the stored baselines of the commit).",
+    )
+    group.addoption(
         "--rlperf-strict",
         action="store_true",
         default=None,
@@ -250,6 +266,8 @@ def read_settings(config: pytest.Config) -> Settings:
         budget_s=budget or usual_budget,
         usual_budget_s=usual_budget,
         categories=frozenset(categories),
+        shard=_shard(config),
+        shard_by=_shard_by(config),
         strict=_flag(config, "strict"),
         reached=_reached(config, against),
         skip_same_code=_skip_same_code(config),
@@ -279,8 +297,8 @@ def _limits(config: pytest.Config) -> Limits:
 
 LONE = (
     "against", "else_against", "head", "save", "baseline", "baselines", "foreign", "threshold",
-    "budget", "category", "strict", "reached", "same_code", "prove", "profile", *MEMORY, "json",
-    "report",
+    "budget", "category", "shard", "shard_by", "strict", "reached", "same_code", "prove", "profile",
+    *MEMORY, "json", "report",
 )  # fmt: skip
 """Options that mean nothing without `--rlperf`."""
 
@@ -351,6 +369,44 @@ def _reached(config: pytest.Config, against: str | None) -> bool:
             "--rlperf-reached needs --rlperf-against, which tells since when files changed."
         )
     return against is not None and _flag(config, "reached")
+
+
+SHARD = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
+
+
+def _shard(config: pytest.Config) -> ShardNumber | None:
+    text: str | None = config.getoption("rlperf_shard")
+    if text is None:
+        return None
+    match = SHARD.fullmatch(text)
+    try:
+        number = ShardNumber(*map(int, match.groups())) if match else None
+    except ValueError:
+        number = None
+    if number is None:
+        raise UsageError(
+            f"--rlperf-shard={text} names no part of a suite; write --rlperf-shard=2/4 for the "
+            "second of four."
+        )
+    if config.getoption("rlperf_prove"):
+        raise UsageError(
+            "--rlperf-shard and --rlperf-prove exclude each other: a proof goes on from run to run "
+            "by itself; name folders or -k for a part of it."
+        )
+    return number
+
+
+def _shard_by(config: pytest.Config) -> Path | None:
+    """Return the file: one of the command line lies where that was written, one of the ini file
+    beside it, so that it is the same one for all shards.
+    """
+    given: str | None = config.getoption("rlperf_shard_by")
+    if given is not None and config.getoption("rlperf_shard") is None:
+        raise UsageError("--rlperf-shard-by does nothing alone; add --rlperf-shard=K/N.")
+    if given is not None:
+        return config.invocation_params.dir / given
+    usual: str | None = config.getini("rlperf_shard_by")
+    return config.rootpath / usual if usual else None
 
 
 def _skip_same_code(config: pytest.Config) -> bool:

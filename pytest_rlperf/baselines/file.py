@@ -188,7 +188,11 @@ def write_module(path: Path, module: str, tests: Sequence[Stored]) -> None:
 
 def read_module(path: Path) -> dict[str, Stored]:
     """Return the tests of one file by node id, or refuse with the first thing that is wrong."""
-    content = read_json(path, ANEW)
+    return module_from(path, read_json(path, ANEW))
+
+
+def module_from(path: Path, content: object) -> dict[str, Stored]:
+    """Return the tests that the content of `path` tells of."""
     if not isinstance(content, dict) or content.get("kind") != KIND:
         refuse(path, "is no stored baseline", ANEW)
     check_schema(path, content, SCHEMA, ANEW, oldest=OLDEST)

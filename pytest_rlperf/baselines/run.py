@@ -383,9 +383,15 @@ class BaselineRun:
         return f"there is no stored baseline {self._name!r} that fits"
 
     def partner(
-        self, benchmarks: Sequence[Benchmark], fingerprint: Fingerprint, scope: Scope
+        self,
+        benchmarks: Sequence[Benchmark],
+        fingerprint: Fingerprint,
+        scope: Scope,
+        suite: Sequence[Benchmark] = (),
     ) -> Partner:
-        """Load the baselines and return the partner that the tests are measured beside."""
+        """Load the baselines and return the partner that the tests are measured beside; `suite` are
+        all tests that were collected, where these are some of them.
+        """
         s = self._settings
         self._baselines = Baselines(s.baselines, self._name, facts_of(fingerprint, 1))
         if s.save is not None:
@@ -393,7 +399,7 @@ class BaselineRun:
         self._stored = self._baselines.load()
         if scope.whole:
             known = {n: test for n, test in self._stored.items() if scope.holds(n)}
-            self.vanished = tuple(vanished(known, benchmarks))
+            self.vanished = tuple(vanished(known, suite or benchmarks))
         self._levels = levels_of(self._stored, benchmarks, fingerprint, s.judge_foreign)
         self.memory_levels = memory_levels_of(self._stored, benchmarks, fingerprint)
         self.learning_levels = learning_levels_of(self._stored, benchmarks, fingerprint)

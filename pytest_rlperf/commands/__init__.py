@@ -17,6 +17,7 @@ COMMANDS = {
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
     "install-hook": "check the performance before every `git push`",
+    "merge": "the results of all shards as one, or a run of some tests laid over a full result",
     "notify": "post a regression to a webhook, such as Slack's",
     "pre-push": "what that hook does: measure what is about to be pushed",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
@@ -32,8 +33,18 @@ EXITS: Mapping[str, Mapping[int, str]] = {
         1: "one of several, since those between could not be measured",
         4: "there is nothing to find",
     },
-    "ci": {1: "of compare and record: as pytest --rlperf ends", 6: "the same"},
+    "ci": {
+        1: "of compare and record: as pytest --rlperf ends; of merge: as rlperf merge",
+        6: "the same",
+    },
     "compare": {1: "worse by more than --fail-on", 6: "the results have nothing in common"},
+    "merge": {
+        0: "nothing regressed and nothing failed",
+        1: "a test regressed or failed, in whichever run it was measured",
+        2: "a run was interrupted",
+        4: "the results do not belong together, or one is missing",
+        6: "a comparison was asked for, and nothing could be compared in any of them",
+    },
     "notify": {0: "in any case: it never fails a build"},
     "pre-push": {1: "a test regressed or could not be measured: the push is stopped"},
 }

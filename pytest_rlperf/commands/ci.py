@@ -1,8 +1,8 @@
 """`rlperf ci TASK`: what the GitHub action does, a step each. Works in any job, on any machine.
 
-`compare` and `record` run pytest, of a pull request and of the main branch. `keep` sends what the
-main branch measured to the data branch; git pushes as the job, without a trace in the clone's
-configuration.
+`compare` and `record` run pytest, of a pull request and of the main branch. `merge` makes one
+report of those that the shards of a matrix left. `keep` sends what the main branch measured to the
+data branch; git pushes as the job, without a trace in the clone's configuration.
 """
 
 import base64
@@ -18,10 +18,14 @@ from typing import Self
 
 from pytest_rlperf.baselines.folder import FOLDER, BaselineBranch
 from pytest_rlperf.commands.comment import NUMBER_FILE, pull_request_number
+from pytest_rlperf.commands.merge import lines_of, write_report
+from pytest_rlperf.commands.merge import merge as merged
 from pytest_rlperf.errors import UsageError
+from pytest_rlperf.files import read_plain
 from pytest_rlperf.history.branch import NAME
 from pytest_rlperf.leaving import run_to_its_end
 from pytest_rlperf.model.quantity import parse_seconds
+from pytest_rlperf.report.github import write_job_summary
 
 REPORT = "rlperf-report"
 
@@ -35,6 +39,8 @@ class ActionInputs:
     against: str | None
     budget_s: float | None
     arguments: tuple[str, ...]
+    shard: str | None  # "2/4"; None: the whole suite
+    shards: Path | None  # where the reports of all shards lie, a folder each
 
     @classmethod
     def of(cls, options: Namespace) -> Self:
@@ -52,6 +58,8 @@ class ActionInputs:
             against=options.against or None,
             budget_s=parse_seconds(options.budget, "--budget") if options.budget else None,
             arguments=arguments,
+            shard=options.shard or None,
+            shards=None if options.shards is None else Path(options.shards),
         )
 
 
@@ -60,13 +68,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     for name, text, task in (
         ("compare", "measure a pull request against its merge base", compare),
         ("record", "measure a commit of the main branch, and renew its baselines", record),
+        ("merge", "make one report of those of all shards", merge),
         ("keep", "send what was recorded to the data branch", keep),
     ):
         added = tasks.add_parser(name, help=text, description=text)
-        added.set_defaults(task=task, against=None, budget=None, arguments=None)
+        added.set_defaults(
+            task=task, against=None, budget=None, arguments=None, shard=None, shards=None
+        )
         added.add_argument("--report", metavar="DIR", help=f"of the report (default {REPORT})")
         added.add_argument("--branch", metavar="NAME", help=f"that keeps data (default {NAME})")
-        if task is not keep:
+        if task is compare:
+            added.add_argument("--shard", metavar="K/N", help="only this part of the suite")
+        if task is merge:
+            added.add_argument(
+                "--shards",
+                metavar="DIR",
+                required=True,
+                help="that holds the reports of the shards, a folder each",
+            )
+        if task in (compare, record):
             added.add_argument(
                 "--against", metavar="REF", help="to compare with (default: merge base)"
             )
@@ -117,6 +137,7 @@ def pytest_words(inputs: ActionInputs, *partner: str) -> list[str]:
     return [
         *("--rlperf", *partner, f"--rlperf-report={inputs.report}"),
         *([] if inputs.budget_s is None else [f"--rlperf-budget={inputs.budget_s:g}"]),
+        *([] if inputs.shard is None else [f"--rlperf-shard={inputs.shard}"]),
         *([] if inputs.branch == NAME else ["-o", f"rlperf_history={inputs.branch}"]),
         *inputs.arguments,
     ]
@@ -126,10 +147,36 @@ def run_pytest(words: list[str]) -> int:
     return run_to_its_end([sys.executable, "-m", "pytest", *words]).returncode
 
 
+# -- one report of all shards -------------------------------------------------------------------
+
+RESULT = "report.json"
+
+
+def merge(inputs: ActionInputs, environ: Mapping[str, str]) -> int:
+    """Return the exit code of the suite. The number of the pull request is handed on."""
+    assert inputs.shards is not None
+    results = sorted(inputs.shards.glob(f"*/{RESULT}"))
+    if not results:
+        raise UsageError(
+            f"there is no report of a shard in {inputs.shards}: no shard was measured to its end; "
+            "look at the jobs that measure."
+        )
+    suite = write_report(merged(results), inputs.report)
+    for number in sorted({_number_beside(result) for result in results} - {b""}):
+        (inputs.report / NUMBER_FILE).write_bytes(number)
+    print("\n".join(lines_of(suite.run)))
+    if trouble := write_job_summary(suite.run, (), environ):
+        print(trouble)
+    return suite.exit_code
+
+
+def _number_beside(result: Path) -> bytes:
+    return read_plain(result.with_name(NUMBER_FILE), 16) or b""
+
+
 # -- keeping what was measured ------------------------------------------------------------------
 
 USER = "x-access-token"
-RESULT = "report.json"
 REMOTE = "origin"
 
 

@@ -98,13 +98,21 @@ class MeasuringSession:
         fitting = {n: s for n, s in specs.items() if not wanted or s.category in wanted}
         kept = self._narrowed([item for item in items if item.nodeid in fitting])
         self._specs = {nodeid: fitting[nodeid] for nodeid in fitting if nodeid in kept}
-        deselected = [item for item in items if item.nodeid not in self._specs]
-        items[:] = [item for item in items if item.nodeid in self._specs]
+        try:
+            own = self._shared_out([item for item in items if item.nodeid in self._specs])
+        except RlperfError as error:
+            raise pytest.UsageError(f"rlperf: {error}") from None
+        deselected = [item for item in items if item.nodeid not in own]
+        items[:] = [item for item in items if item.nodeid in own]
         if deselected:
             config.hook.pytest_deselected(items=deselected)
 
     def _narrowed(self, items: Sequence[pytest.Item]) -> Set[str]:
         """Return the node ids of those fitting tests that are worth measuring."""
+        return {item.nodeid for item in items}
+
+    def _shared_out(self, items: Sequence[pytest.Item]) -> Set[str]:
+        """Return the node ids of those tests of the suite that this run measures."""
         return {item.nodeid for item in items}
 
     # -- running ------------------------------------------------------------------------------
@@ -119,7 +127,13 @@ class MeasuringSession:
                 self._measure(session)
             except RlperfError as error:
                 raise pytest.UsageError(f"rlperf: {error}") from None
+        else:
+            self._run = self._empty()
         return True
+
+    def _empty(self) -> RunResult | None:
+        """Return the result of a run that has no test; None: there is nothing to tell."""
+        return None
 
     def _measure(self, session: pytest.Session) -> None:
         """Measure the selected tests, report them to pytest, and leave the result in `_run`."""
@@ -127,7 +141,7 @@ class MeasuringSession:
 
     def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> Fingerprint:
         """Return the fingerprint of the machine and the libraries."""
-        threads = {nodeid: spec.threads for nodeid, spec in self._specs.items()}
+        threads = {item.nodeid: self._specs[item.nodeid].threads for item in items}
         try:
             project, _ = top_level(self._config.rootpath)
         except RlperfError:  # it is in no repository

@@ -231,9 +231,11 @@ class Rules:
             kpis=judge_kpis(run.tests, self.project.kpis, self.project.expected),
         )
 
-    def notices(self, run: RunResult, scope: Scope) -> tuple[str, ...]:
-        """Name entries that can go: known only of the part of the suite that was collected."""
+    def notices(self, nodeids: Sequence[str], scope: Scope) -> tuple[str, ...]:
+        """Name entries that can go: known only of the part of the suite that was collected, whose
+        tests are `nodeids`.
+        """
         if not scope.whole:
             return ()
         entries = [entry for entry in self.project.accepted if scope.holds(entry.pattern)]
-        return tuple(stale_entries(entries, [test.nodeid for test in run.tests], self.today))
+        return tuple(stale_entries(entries, nodeids, self.today))

@@ -10,6 +10,7 @@ import shlex
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,8 @@ NARROWING = (
     "keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "rlperf_category",
 )  # fmt: skip
 """Options after which a test that is missing need not be gone."""
+SHARING = frozenset({"--rlperf-shard", "--rlperf-shard-by"})
+"""Options, each with a value, that give a run its part of the suite."""
 
 
 def is_performance_test(item: pytest.Item) -> bool:
@@ -152,9 +155,15 @@ def source_hash(item: pytest.Item) -> str:
 
 
 def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
-    """Return the command that measures just this test again, from the same folder."""
+    """Return the command that measures just this test again, from the same folder: alone it is the
+    whole suite, so that no shard is named.
+    """
     chosen = set(config.option.file_or_dir or ())
-    words = [word for word in config.invocation_params.args if str(word) not in chosen]
+    words = [
+        word
+        for before, word in pairwise(("", *map(str, config.invocation_params.args)))
+        if word not in chosen and before not in SHARING and word.partition("=")[0] not in SHARING
+    ]
     module = os.path.relpath(item.path, config.invocation_params.dir)
     inside = item.nodeid.partition("::")[2]
     return shlex.join(["pytest", *map(str, words), f"{module}::{inside}" if inside else module])

@@ -33,14 +33,15 @@ from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
 from pytest_rlperf.model.block import Spending
 from pytest_rlperf.model.memory import JUDGED
-from pytest_rlperf.model.metric import COMPARED, Outcome
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, TestResult
+from pytest_rlperf.model.shard import Shard
 from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_oversubscribed
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import PROFILES_S, Profiler, point_to_revision
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
-from pytest_rlperf.report.text import Style, render_summary, render_undecided
+from pytest_rlperf.report.text import Style, render_summary, render_tests, render_undecided
+from pytest_rlperf.shards.run import known_seconds, rules_of, shard_of
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
@@ -70,6 +71,8 @@ class GateSession(MeasuringSession):
         )
         self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
         self._untouched = False  # whether there are tests, and the change reaches none of them
+        self._suite: list[Benchmark] = []  # those of other shards too
+        self._shard: Shard | None = None  # None: the run is of the whole suite
 
     def _second_choice(self) -> Revision | None:
         """Return the revision of `--rlperf-else-against`, where this machine has no baseline."""
@@ -118,6 +121,29 @@ class GateSession(MeasuringSession):
         self._untouched = bool(items) and not reached.nodeids
         return reached.nodeids
 
+    def _shared_out(self, items: Sequence[pytest.Item]) -> Set[str]:
+        self._suite = [self._benchmark(item) for item in items]
+        number = self._settings.shard
+        if number is None or not (self._suite or self._untouched):
+            return super()._shared_out(items)
+        self._shard, own = shard_of(
+            number,
+            self._suite,
+            known_seconds(self._settings, self._config.rootpath, self._suite),
+            verdicts=_gates(self._suite),
+            rules=rules_of(self._settings),
+            asked=self._comparison_asked and not self._untouched,
+        )
+        return own
+
+    def _empty(self) -> RunResult | None:
+        """Return the result of a shard that no test fell to: without it one would be missing."""
+        if self._shard is None:
+            return None
+        mode = self._store.mode if self._store else "against"
+        facts = self._facts((), available_cores())
+        return self._judged(self._result(mode, (), facts, 0.0, interrupted=False))
+
     def _reached(self, items: Sequence[pytest.Item], base: Revision) -> Reached:
         """Return the tests that the change can reach; all of them where that is not known."""
         head = None if self._revisions.head is None else self._revisions.head.sha
@@ -134,14 +160,16 @@ class GateSession(MeasuringSession):
         cores = available_cores()
         line = ProgressLine(session.config.get_terminal_writer()._file)
         budget = Budget(self._settings.budget_s, time.monotonic())
-        benchmarks = [self._benchmark(item) for item in session.items]
+        chosen = {item.nodeid for item in session.items}
+        benchmarks = [b for b in self._suite if b.nodeid in chosen]
         facts = self._facts(session.items, cores)
         partner: Partner = BaseRevision(self._settings.threshold)
         if self._store is not None:
             scope = selected_scope(session.config)
             whole = scope.whole and collected
             facts |= {"surroundings": surroundings(session.config)}
-            partner = self._store.partner(benchmarks, facts, replace(scope, whole=whole))
+            scope = replace(scope, whole=whole)
+            partner = self._store.partner(benchmarks, facts, scope, self._suite)
         revisions = self._revisions._replace(saved=self._saved_revision(facts))
         with staged(session, self._settings, revisions, cores, partner) as (stage, notices):
             self._notices += notices
@@ -157,7 +185,7 @@ class GateSession(MeasuringSession):
                 budget=budget,
                 cores=len(cores),
                 show=line.show,
-                gates=_gates(benchmarks),
+                gates=_gates(self._suite),
                 scouts=scouts.load(),
                 first=lambda: self._first(session.items),
                 besides_s=memory.needed_s,
@@ -185,7 +213,7 @@ class GateSession(MeasuringSession):
                 tests = _attached(benchmarks, campaign.results(), memory, learning)
                 run = self._result(mode, tests, facts, seconds, interrupted)
                 run = replace(run, budget_s=budget.seconds, needed_s=needed_s)
-                scaling = scaling_tables(run.tests, _gates(benchmarks))
+                scaling = scaling_tables(run.tests, _gates(self._suite))
                 # Profiles and memory with their workers: of those tests only know their own part.
                 parts = [test.cost for test in tests if test.cost]
                 waited_s = blocks.waited_s + (watched.waited_s if watched else 0.0)
@@ -196,7 +224,8 @@ class GateSession(MeasuringSession):
                 report_tests(session, self._run, self._strict)
                 if self._store is not None:
                     self._notices += self._store.keep(self._run, collected)
-        self._notices += self._rules.notices(self._run, selected_scope(session.config))
+        nodeids = [b.nodeid for b in self._suite]
+        self._notices += self._rules.notices(nodeids, selected_scope(session.config))
 
     def _saved_revision(self, facts: Fingerprint) -> SavedRevision | None:
         """Return the commit whose code may be head's, and the tests that were saved there; None:
@@ -244,7 +273,7 @@ class GateSession(MeasuringSession):
         learning = LearningCampaign(
             [b for b in benchmarks if b.learning],
             LearningRuns(stage),
-            gates=_gates(benchmarks),
+            gates=_gates(self._suite),
             show=show,
             kept=self._kept_trainings(benchmarks, facts),
             stored=self._stored_learning(),
@@ -295,7 +324,7 @@ class GateSession(MeasuringSession):
             MemoryRuns(stage),
             levels=self._store.memory_levels if self._store else {},
             limits=self._settings.limits,
-            gates=_gates(benchmarks),
+            gates=_gates(self._suite),
             show=show,
         )
         _end_where_nothing_changed(stage, [each.track for each in memory.tracks.values()])
@@ -313,7 +342,7 @@ class GateSession(MeasuringSession):
         """Return the run with what it was compared with, and judged by the project's rules."""
         if self._revisions.head is not None:
             run = replace(run, commit=self._revisions.head.sha, dirty=False)
-        run = replace(run, tests=without_oversubscribed(run.tests))
+        run = replace(run, tests=without_oversubscribed(run.tests), shard=self._shard)
         if self._store is None:
             base = None if self._revision is None else self._revision.sha
             run = replace(run, against=self._against, base_commit=base)
@@ -335,6 +364,8 @@ class GateSession(MeasuringSession):
             partner = f"against {self._against}, allowed {format_percent(allowed)}"
             if s.against is None:
                 partner = f"{NO_OWN}: {partner}"
+        if s.shard is not None:
+            partner = f"{s.shard}, {partner}"
         explains = self._revision is not None and s.profile.on_regression
         most_s = self._profiles_s if explains else 0.0
         return f"rlperf: {render_header(partner, s.budget_s, available_cores(), most_s)}"
@@ -343,7 +374,7 @@ class GateSession(MeasuringSession):
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
     ) -> None:
         run = self._run
-        if run is None and self._untouched:
+        if self._untouched and not (run and run.tests):
             for notice in self._notices:
                 terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
             return
@@ -352,7 +383,8 @@ class GateSession(MeasuringSession):
                 terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
             return
         terminalreporter.ensure_newline()
-        terminalreporter.section(f"rlperf: {render_summary(run)} in {run.seconds:.0f} s")
+        summary = f"{render_summary(run) or 'no tests'} in {run.seconds:.0f} s"
+        terminalreporter.section(f"rlperf: {self._of_shard}{summary}")
         for line in render_sections(run):
             bad, poor = line.style is Style.BAD, line.style is Style.POOR
             terminalreporter.write_line(line.text, red=bad, yellow=poor)
@@ -365,42 +397,45 @@ class GateSession(MeasuringSession):
         if undecided := render_undecided(run):
             terminalreporter.write_line(f"rlperf: {undecided}", yellow=True, bold=True)
 
+    @property
+    def _of_shard(self) -> str:
+        """Return what stands before the summary of a shard."""
+        if self._shard is None:
+            return ""
+        return f"{self._shard.number} of {render_tests(len(self._shard.suite))}: "
+
     def _advice(self, run: RunResult) -> Iterator[str]:
+        kept = self._settings.json or self._settings.report
+        if self._shard is not None and kept is None:
+            yield "rlperf: this shard leaves nothing to rlperf merge; add --rlperf-json=FILE."
+        if not run.tests:
+            return  # of a shard
         if run.interrupted:
             yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
         if self._store is not None and (run.against is None or self._store.foreign):
             yield f"rlperf: {self._store.nothing_compared}"
-        elif not _compared(run):
+        elif not run.compared:
             yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
 
     def _exit_code(self, status: int) -> int:
         """Return pytest's own code, unless a comparison was asked for and did not take place."""
         if status == pytest.ExitCode.NO_TESTS_COLLECTED and self._untouched:
             return pytest.ExitCode.OK
-        asked = self._revision is not None or self._strict
-        if status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED) and asked:
-            return (
-                status
-                if self._run is not None and _compared(self._run)
-                else ExitCode.NOTHING_COMPARED
-            )
+        fine = status in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        if fine and self._shard is not None:
+            return pytest.ExitCode.OK  # whether anything was compared, all shards say together
+        if fine and self._comparison_asked:
+            compared = self._run is not None and self._run.compared
+            return status if compared else ExitCode.NOTHING_COMPARED
         return status
+
+    @property
+    def _comparison_asked(self) -> bool:
+        return self._revision is not None or self._strict
 
 
 def _resolved(root: Path, ref: str | None) -> Revision | None:
     return None if ref is None else resolve(root, ref)
-
-
-def _compared(run: RunResult) -> bool:
-    """Return whether some test was measured on both sides, or ran the same code there: an
-    inconclusive one without a block compared nothing.
-    """
-    return any(
-        verdict.outcome in (Outcome.SAME_CODE, Outcome.IDENTICAL)
-        or (verdict.outcome in COMPARED and verdict.interval)
-        for test in run.tests
-        for verdict in test.verdicts
-    )
 
 
 def _gates(benchmarks: Sequence[Benchmark]) -> int:

@@ -106,16 +106,29 @@ def entries_of(result: ResultContent, name: str, committed: str | None) -> list[
 
 
 def _entries(result: ResultContent, committed: str | None) -> list[PastTest]:
-    common = {
-        "commit": result["commit"],
-        "created": result["created"],
-        "mode": result["mode"],
-        "base": result.get("base_commit"),
+    """Return the entries of the tests that were measured at the commit of the result. Each is of
+    the run that it is from; one of another commit belongs to that commit's own result.
+    """
+    parts = {part["name"]: part for part in result.get("parts", ())}
+    runs = [(test, parts.get(test.get("part"), result)) for test in result["tests"]]
+    return [
+        _entry(test, _common(run, committed))
+        for test, run in runs
+        if run["commit"] == result["commit"] and not run["dirty"] and any(_metrics(test))
+    ]
+
+
+def _common(run: ResultContent, committed: str | None) -> dict[str, Any]:
+    """Return what all tests of one run have in common; `committed` is the date of its commit."""
+    return {
+        "commit": run["commit"],
+        "created": run["created"],
+        "mode": run["mode"],
+        "base": run.get("base_commit"),
         "committed": committed,
-        "machine": _machine(result["fingerprint"]),
-        "python": str(result["fingerprint"].get("python_build", "unknown")),
+        "machine": _machine(run["fingerprint"]),
+        "python": str(run["fingerprint"].get("python_build", "unknown")),
     }
-    return [_entry(test, common) for test in result["tests"] if any(_metrics(test))]
 
 
 def _refuse_unfit(result: ResultContent, name: str) -> None:

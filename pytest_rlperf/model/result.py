@@ -15,6 +15,7 @@ from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import MemoryResult
 from pytest_rlperf.model.metric import (
+    COMPARED,
     PEAK,
     THROUGHPUT,
     TIME,
@@ -27,6 +28,7 @@ from pytest_rlperf.model.metric import (
 )
 from pytest_rlperf.model.plan import Plan
 from pytest_rlperf.model.profile import Explanation
+from pytest_rlperf.model.shard import Shard
 from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import Name, NotNegative, Whole
 
@@ -225,6 +227,7 @@ class TestResult:
     memory: MemoryResult | None = None  # None: it was not asked for
     learning: LearningResult | None = None  # None: nothing is learned
     cost: Spending | None = None  # None: an older result does not tell
+    part: str | None = None  # of the run that measured it; None: the one it stands in
 
     @property
     def time(self) -> Metric | None:
@@ -290,8 +293,23 @@ class Vanished:
 
 
 @dataclass(frozen=True, slots=True)
+class Part:
+    """A run whose tests stand in one result with those of others."""
+
+    name: str  # by which tests name it, and rows of reports
+    mode: str
+    against: str | None
+    commit: str | None
+    base_commit: str | None
+    dirty: bool
+    created: str
+    seconds: float
+    fingerprint: Fingerprint
+
+
+@dataclass(frozen=True, slots=True)
 class RunResult:
-    """A whole run."""
+    """A whole run, or what several runs of parts come to."""
 
     mode: str
     against: str | None  # label of the base revision
@@ -311,6 +329,20 @@ class RunResult:
     cost: Spending | None = None  # None: of a proof, or an older result
     budget_s: float | None = None  # None: an older result does not say
     needed_s: float | None = None  # a budget that should do for all tests; None: this one did
+    shard: Shard | None = None  # the part of a suite that it is; None: it is no part
+    parts: tuple[Part, ...] = ()  # the runs that its tests are from; none: this one alone
+
+    @property
+    def compared(self) -> bool:
+        """Whether some test was measured on both sides, or ran the same code there: an inconclusive
+        one without a block compared nothing.
+        """
+        return any(
+            verdict.outcome in (Outcome.SAME_CODE, Outcome.IDENTICAL)
+            or (verdict.outcome in COMPARED and verdict.interval)
+            for test in self.tests
+            for verdict in test.verdicts
+        )
 
 
 # -- ends and progress --------------------------------------------------------------------------

@@ -10,6 +10,7 @@ from pytest_rlperf.mpi.scaling import render_scaling
 from pytest_rlperf.prove.report import render_proof, render_proof_summary
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import SECTIONS, render_metric_table
+from pytest_rlperf.report.origins import render_parts
 from pytest_rlperf.report.terminal import (
     remarks,
     render_explanations,
@@ -33,6 +34,7 @@ from pytest_rlperf.report.text import (
     plain,
     printable,
     render_head,
+    render_subject,
     render_summary,
     render_tests,
     render_undecided,
@@ -70,7 +72,10 @@ def render_markdown(
         *_table_of("KPIs", _texts(render_kpi_table(run))),
         *_table_of("Profiles", render_explanations(run), "text"),
         *(_details(test, run.against) for test in tests if _fails(test)),
-        *_section("Notes", [*_remarks(run, tests), *map(plain, [*vanished, *notices])]),
+        *_section(
+            "Notes",
+            [*_remarks(run, tests), *map(plain, [*vanished, *notices, *render_parts(run)])],
+        ),
         _facts(run.fingerprint),
     ]
     return _joined(pieces, most_bytes)
@@ -94,7 +99,7 @@ def _proof_pieces(
 
 
 def _headline(run: RunResult) -> str:
-    lines = [f"## Performance: {render_summary(run) or 'no tests'}", ""]
+    lines = [f"## {render_subject(run)}: {render_summary(run) or 'no tests'}", ""]
     partner = "" if run.against is None else f" against {plain(run.against)}"
     lines.append(f"{plain(render_head(run))}{partner}: **{render_verdict(run)}**")
     lines += ["", INTERRUPTED] if run.interrupted else []
@@ -107,7 +112,7 @@ def _headline(run: RunResult) -> str:
 
 
 def _rows(run: RunResult, tests: Sequence[TestResult]) -> Rows:
-    title = ["outcome", "change", "allowed", "detects", time_title(run.against), "test"]
+    title = ["outcome", "change", "allowed", "detects", time_title(run.against), "from", "test"]
     return filled([title, *map(_row, tests)])
 
 
@@ -119,6 +124,7 @@ def _row(test: TestResult) -> list[str]:
         allowed,
         detects,
         values,
+        plain(test.part or ""),
         code(test.nodeid),
     ]
 

@@ -125,7 +125,7 @@ def metric_rows(tests: Iterable[TestResult], section: MetricSection) -> Rows:
     shown = _shown(tests, section)
     titles = ["", section.column, "change", "95 % interval", "allowed", "base → head"]
     rows = [_row(*each, section) for each in shown]
-    return [[*titles, section.counted, "test"], *rows] if rows else []
+    return [[*titles, section.counted, "from", "test"], *rows] if rows else []
 
 
 def _shown(tests: Iterable[TestResult], section: MetricSection) -> list[tuple[Metric, TestResult]]:
@@ -147,6 +147,7 @@ def _row(metric: Metric, test: TestResult, section: MetricSection) -> list[str]:
         render_allowed(metric) if section.allowed and metric.outcome in COMPARED else "",
         render_values_of(metric),
         str(len(metric.head) or ""),
+        test.part or "",
         test.nodeid,
     ]
 

@@ -18,6 +18,7 @@ from pytest_rlperf.report.categories import render_categories
 from pytest_rlperf.report.evidence import device_used, is_cold, render_advice, witnesses
 from pytest_rlperf.report.kpis import render_kpi_table
 from pytest_rlperf.report.metrics import SECTIONS, render_metric_failures, render_metric_table
+from pytest_rlperf.report.origins import render_parts
 from pytest_rlperf.report.text import (
     WORDS,
     Rows,
@@ -73,7 +74,7 @@ def render_table(run: RunResult) -> list[StyledLine]:
 def time_rows(tests: Sequence[TestResult], against: str | None) -> Rows:
     """Return the titles and a row for each test, in their order."""
     times = time_title(against)
-    head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "test"]
+    head = ["", "change", "95 % interval", "allowed", "detects", times, "blocks", "from", "test"]
     return [head, *map(time_row, tests)] if tests else []
 
 
@@ -112,6 +113,7 @@ def time_row(test: TestResult) -> list[str]:
         format_percent(v.detectable) if v.detectable is not None else "",
         render_values(test),
         str(len(test.blocks) or ""),
+        test.part or "",
         test.nodeid,
     ]
 
@@ -248,6 +250,7 @@ def render_sections(run: RunResult) -> list[StyledLine]:
         render_kpi_table,
         render_categories,
         _render_advice,
+        render_parts,
         render_cost,
     ]
     lines: list[StyledLine] = []

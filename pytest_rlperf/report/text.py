@@ -278,6 +278,11 @@ def render_head(run: RunResult) -> str:
     return f"{commit} with uncommitted changes" if run.commit and run.dirty else commit
 
 
+def render_subject(run: RunResult) -> str:
+    """Return what a report is about; a shard's is no report of the suite."""
+    return "Performance" if run.shard is None else f"Performance, {run.shard.number}"
+
+
 def render_verdict(run: RunResult) -> str:
     """Return the verdict on the whole run, as a sentence that begins with a small letter."""
     outcomes = [test.outcome for test in run.tests]

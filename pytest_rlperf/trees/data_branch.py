@@ -17,7 +17,7 @@ from typing import Self
 
 from pytest_rlperf.errors import RlperfError, UsageError
 from pytest_rlperf.leaving import temporary_folder
-from pytest_rlperf.trees.git import GitFailed, git, git_or_none
+from pytest_rlperf.trees.git import GitFailed, files_at, git, git_or_none
 
 ATTEMPTS = 20
 """Each time another writer got ahead: it then is done, so that many need as many others at once."""
@@ -103,14 +103,7 @@ class DataBranch:
         return f"refs/remotes/{remote}/{self.name}"
 
     def read(self, revision: str) -> dict[str, bytes]:
-        listed = git(
-            self.repository, "ls-tree", "-r", "-z", "--full-tree", revision, "--", self.folder
-        )
-        entries = (entry.partition("\t") for entry in listed.split("\0") if entry)
-        return {path: self._blob(facts.split()[2]) for facts, _, path in entries}
-
-    def _blob(self, name: str) -> bytes:
-        return os.fsencode(git(self.repository, "cat-file", "blob", name))
+        return files_at(self.repository, revision, self.folder)
 
     def update(self, change: Change, message: str) -> None:
         """Commit what `change` makes of the files, on top of whatever others wrote meanwhile."""

@@ -120,6 +120,19 @@ def listed_at(top: Path, revision: str) -> list[str]:
     return _split(git(top, "ls-tree", "-r", "-z", "--name-only", "--full-tree", revision))
 
 
+def files_at(folder: Path, revision: str, path: str) -> dict[str, bytes]:
+    """Return the content of all files below `path` that a commit has, by their path from the top
+    level.
+    """
+    tree = git(folder, "ls-tree", "-r", "-z", "--full-tree", revision, "--", path)
+    entries = (entry.partition("\t") for entry in _split(tree))
+    return {name: _blob(folder, facts.split()[2]) for facts, _, name in entries}
+
+
+def _blob(folder: Path, name: str) -> bytes:
+    return os.fsencode(git(folder, "cat-file", "blob", name))
+
+
 def hooks_folder(top: Path) -> Path:
     """Return where git looks for hooks: shared by all worktrees, or where core.hooksPath says."""
     return top / git(top, "rev-parse", "--git-path", "hooks", settings=()).removesuffix("\n")

@@ -30,6 +30,12 @@ IN_A_JOB = f"{WHOLE}/test_action.py::" + (
 RECORDED = f"{WHOLE}/test_action.py::" + (
     "test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch"
 )
+MERGED = f"{WHOLE}/test_shards.py::" + (
+    "test_the_union_of_the_shards_has_the_outcomes_of_the_whole"
+)
+SHARDS_IN_JOBS = f"{WHOLE}/test_shards.py::" + (
+    "test_jobs_of_a_matrix_and_one_that_merges_leave_one_comment"
+)
 SCALED = f"{COMMANDS}/test_scale.py::test_every_workload_gets_rows_for_4_to_256_nodes"
 JOBS = "tests/docs/test_scale_jobs.py"
 SHOWN = f"{JOBS}::test_a_table_of_the_page_is_what_the_command_prints"
@@ -63,6 +69,14 @@ TESTED: Mapping[str, str] = {
     "rlperf ci compare --against=origin/main...": IN_A_JOB,
     "rlperf ci record": RECORDED,
     "rlperf ci keep": RECORDED,
+    "rlperf ci merge": SHARDS_IN_JOBS,
+    "pytest --rlperf --rlperf-shard=2/4 --rlperf-json=shard2.json": MERGED,
+    "rlperf merge": MERGED,
+    "rlperf merge shard1.json shard2.json shard3.json shard4.json --output result.json "
+    "--report rlperf-report": MERGED,
+    "rlperf merge --onto full.json part.json --output full.json --report rlperf-report": (
+        f"{WHOLE}/test_shards.py::test_a_run_of_some_tests_is_laid_over_the_full_result"
+    ),
     "rlperf comment": COMMENTED,
     "rlperf comment rlperf-report": COMMENTED,
     "rlperf compare": COMPARED,
@@ -151,6 +165,7 @@ TESTED: Mapping[str, str] = {
 """By the node id of the test. One command may stand for several ways of writing it."""
 
 SHORTENED: Mapping[str, str] = {
+    "python -m tests.shards.false_alarms 1000": "python -m tests.shards.false_alarms 1",
     "python -m tests.history.trend_rates 2000": "python -m tests.history.trend_rates 1",
     "python -m tests.evidence.learning table docs/learning/deep.jsonl": (
         "python -m tests.evidence.learning table docs/learning/deep.jsonl"

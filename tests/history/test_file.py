@@ -20,6 +20,7 @@ from pytest_rlperf.model.metric import Interval, Metric, Outcome
 from pytest_rlperf.model.result import RunResult
 from pytest_rlperf.model.spec import Spec
 from pytest_rlperf.report.result_file import run_as_dict
+from pytest_rlperf.shards.union import part_of
 from tests.factories import FACTS, a_past, a_past_metric, a_test, block, run_result, verdict
 
 WHOLE = a_past(
@@ -268,3 +269,38 @@ def test_who_learns_three_times_as_much_is_kept_and_has_a_trend():
     assert (read.tests, read.troubles) == (tuple(kept), ())
     (trend,) = trends(read.tests)
     assert (trend.metric, trend.signal, len(trend.points)) == ("mean_return", Signal.RETURNS, 2)
+
+
+# -- results of several runs --------------------------------------------------------------------
+
+
+def test_tests_of_shards_are_of_the_machine_that_measured_them():
+    tests = [a_test(f"t.py::t{k}", blocks=(block([500], [400]),)) for k in (1, 2)]
+    cpus = {"shard 1": "Some CPU", "shard 2": "Another CPU"}
+    parts = tuple(
+        part_of(run_result(fingerprint={**FACTS, "cpu": cpu}, created=f"2030-01-0{k}"), name)
+        for k, (name, cpu) in enumerate(cpus.items(), start=1)
+    )
+    run = run_result(
+        *(replace(test, part=part.name) for test, part in zip(tests, parts, strict=True)),
+        parts=tuple(replace(part, created=f"{part.created}T00:00:00+00:00") for part in parts),
+    )
+    entries = entries_of(run_as_dict(run, 0), "result.json", None)
+    assert [entry.machine for entry in entries] == [
+        machine_key({**FACTS, "cpu": cpu}) for cpu in cpus.values()
+    ]
+    assert [entry.created[:10] for entry in entries] == ["2030-01-01", "2030-01-02"]
+
+
+def test_what_was_measured_at_another_commit_belongs_to_the_result_of_that():
+    old, new = (a_test(f"t.py::t{k}", blocks=(block([500], [400]),)) for k in (1, 2))
+    run = run_result(
+        replace(old, part="old"),
+        replace(new, part="new"),
+        parts=(
+            part_of(run_result(commit="e" * 40), "old"),
+            part_of(run_result(), "new"),
+        ),
+    )
+    (entry,) = entries_of(run_as_dict(run, 0), "result.json", None)
+    assert (entry.nodeid, entry.commit) == ("t.py::t2", "f" * 40)

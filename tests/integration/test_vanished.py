@@ -55,6 +55,15 @@ def test_part_of_the_suite_says_nothing_about_the_rest(project: Project):
     assert found.result["vanished"] == []
 
 
+def test_a_shard_knows_the_whole_suite_and_misses_nothing_that_another_one_has(
+    project: Project, ended: Ended
+):
+    for shard in ("1/2", "2/2"):
+        found = project.run("--rlperf", "--rlperf-budget=0.01", f"--rlperf-shard={shard}")
+        assert len(found.result["tests"]) == 1
+        assert found.result["vanished"] == ended.result["vanished"]
+
+
 def test_a_save_of_the_whole_suite_drops_them(project: Project, ended: Ended):
     saved = save(project)
     assert stored(project).keys() == {"test_work", "test_renamed"}

@@ -205,6 +205,8 @@ def test_a_run_has_all_fields_of_the_schema():
         "kpis": [],
         "scaling": [],
         "vanished": [],
+        "shard": None,
+        "parts": [],
         "summary": {"regressed": 1, "unchanged": 1},
         "exit_code": 1,
     }
@@ -215,6 +217,7 @@ def test_a_test_has_all_fields_of_the_schema():
     del found["metrics"], found["witnesses"], found["plan"], found["blocks"]
     assert found == {
         "nodeid": "test_a.py::test_a",
+        "part": None,
         "category": "agents",
         "metadata": {"env": "Chain"},
         "device": None,

@@ -58,13 +58,16 @@ from pytest_rlperf.model.profile import (
 from pytest_rlperf.model.result import (
     Failure,
     JobSize,
+    Part,
     RunResult,
     ScalingRow,
     ScalingTable,
     TestResult,
     Vanished,
 )
+from pytest_rlperf.model.shard import Shard
 from pytest_rlperf.model.spec import Scaling, Spec
+from pytest_rlperf.reading import CONTROL
 from pytest_rlperf.report.result_file import run_as_dict, run_from
 from pytest_rlperf.report.result_file.read import equal_parts
 from tests.factories import examples
@@ -285,14 +288,38 @@ def scaling_rows(draw: st.DrawFn, scaling: Scaling) -> ScalingRow:
 tables = st.sampled_from(Scaling).flatmap(
     lambda scaling: st.builds(ScalingTable, words, st.just(scaling), several(scaling_rows(scaling)))
 )
-runs = st.builds(
+names = words.filter(lambda text: not CONTROL.search(text))
+shards = st.builds(
+    Shard,
+    st.integers(1, 3),
+    st.integers(3, 9),
+    several(names),
+    counts,
+    names,
+    st.dictionaries(names, names, max_size=MOST),
+    booleans,
+)
+facts = named(words | counts | named(words))
+parts = st.builds(
+    Part,
+    name=words,
+    mode=words,
+    against=maybe(words),
+    commit=maybe(words),
+    base_commit=maybe(words),
+    dirty=booleans,
+    created=words,
+    seconds=seconds,
+    fingerprint=facts,
+)
+whole_runs = st.builds(
     RunResult,
     mode=words,
     against=maybe(words),
     commit=maybe(words),
     dirty=booleans,
     created=words,
-    fingerprint=named(words | counts | named(words)),
+    fingerprint=facts,
     tests=several(results()),
     seconds=seconds,
     interrupted=booleans,
@@ -304,13 +331,34 @@ runs = st.builds(
     code_changes=maybe(
         st.builds(CodeChanges, named(word_lists), word_lists, word_lists, maybe(words))
     ),
+    shard=maybe(shards),
+    parts=several(parts),
 )
 
 
+@st.composite
+def runs(draw: st.DrawFn) -> RunResult:
+    """Each test of a run that was put together of others is of one of them."""
+    run = draw(whole_runs)
+    known = st.sampled_from([None, *(part.name for part in run.parts)])
+    return replace(run, tests=tuple(replace(test, part=draw(known)) for test in run.tests))
+
+
 @examples
-@given(runs, st.integers(0, 6))
+@given(runs(), st.integers(0, 6))
 def test_what_is_written_reads_back_equal_and_is_written_the_same_again(run: RunResult, code: int):
     written = json.dumps(run_as_dict(run, code), allow_nan=False)
     again = run_from(json.loads(written))
     assert again == run
     assert json.dumps(run_as_dict(again, code), allow_nan=False) == written
+
+
+@examples
+@given(runs(), st.integers(0, 6))
+def test_a_result_that_knows_neither_shards_nor_parts_reads_as_one_run(run: RunResult, code: int):
+    content = json.loads(json.dumps(run_as_dict(run, code)))
+    del content["shard"], content["parts"]
+    for test in content["tests"]:
+        del test["part"]
+    tests = tuple(replace(test, part=None) for test in run.tests)
+    assert run_from(content) == replace(run, tests=tests, shard=None, parts=())

@@ -17,6 +17,7 @@ from pytest_rlperf.report.categories import UNCATEGORISED, category_rows
 from pytest_rlperf.report.evidence import render_advice
 from pytest_rlperf.report.kpis import kpi_remarks, kpi_rows, render_kpi_title
 from pytest_rlperf.report.metrics import render_change, render_interval_of
+from pytest_rlperf.report.origins import render_parts
 from pytest_rlperf.report.page.axes import PLAIN
 from pytest_rlperf.report.page.charts import Curve, curves_chart, strip
 from pytest_rlperf.report.page.markup import (
@@ -54,6 +55,7 @@ from pytest_rlperf.report.text import (
     WORDS,
     fact_rows,
     render_head,
+    render_subject,
     render_summary,
     render_tests,
     render_verdict,
@@ -166,6 +168,7 @@ def render_sections(
 ) -> list[Section]:
     figures = overview(run)
     notes = [*render_advice(run), *map(render_vanished, run.vanished), *notices]
+    notes += render_parts(run)
     notes += [INSTALL] if figures is None else []
     contents: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", figures),
@@ -260,7 +263,7 @@ def _hash(text: str) -> str:
 def _title(run: RunResult) -> str:
     if run.proof is not None:
         return f"Performance: {render_proof_summary(run.proof)}"
-    return f"Performance: {render_summary(run) or 'no tests'}"
+    return f"{render_subject(run)}: {render_summary(run) or 'no tests'}"
 
 
 # -- top ----------------------------------------------------------------------------------------
@@ -271,7 +274,7 @@ def _header(run: RunResult, sections: Sequence[Section]) -> Markup:
     alerted = any(result.status is Status.ALERT for result in run.kpis)
     return element(
         "header",
-        element("p", "Performance", class_="kicker"),
+        element("p", render_subject(run), class_="kicker"),
         element("h1", _sentence(run)),
         element("p", INTERRUPTED, class_="alarm") if run.interrupted else None,
         element("p", element("a", render_kpi_title(run), href="#kpis")) if alerted else None,
@@ -402,10 +405,15 @@ def _summary(test: TestResult, run: RunResult, reach: float) -> Markup:
     return element(
         "summary",
         element("span", _badge(test), [element("span", n, class_="badge alarm") for n in names]),
-        element("h3", _name(test.nodeid)),
+        element("h3", _name(test.nodeid), _part(test)),
         element("span", None if metric is None else _change(metric), class_="change"),
         None if metric is None else _strip(metric, reach),
     )
+
+
+def _part(test: TestResult) -> Markup | None:
+    """Return which run the test is from, where there are several."""
+    return None if test.part is None else element("span", f"from {test.part}", class_="part")
 
 
 def _change(metric: Metric) -> list[Child]:

@@ -10,7 +10,7 @@ from pytest_rlperf.report.result_file.read import (
     read_run,
     run_from,
 )
-from pytest_rlperf.report.result_file.write import run_as_dict, write_json
+from pytest_rlperf.report.result_file.write import result_text, run_as_dict, write_json
 
 __all__ = [
     "ANEW",
@@ -21,6 +21,7 @@ __all__ = [
     "checked",
     "read_result",
     "read_run",
+    "result_text",
     "run_as_dict",
     "run_from",
     "write_json",
@@ -53,11 +54,16 @@ RUN: Mapping[str, str] = {
     "vanished": "tests that have a baseline and are gone, with their new name where it is known",
     "summary": "number of tests by outcome",
     "exit_code": "that of the run",
+    "shard": "of a run with --rlperf-shard: its number, all tests and verdicts of the suite, and "
+    "what the shards have to agree on; else null",
+    "parts": "of what `rlperf merge` wrote: the runs that its tests are from, each with its "
+    "commits, its time and its fingerprint",
     "proof": "of a run with --rlperf-prove: how often the gate was wrong",
 }
 
 TEST: Mapping[str, str] = {
     "nodeid": "its name, as pytest has it",
+    "part": "the name of the one of `parts` that it was measured in; null: there are none",
     "category": "as the marker says",
     "metadata": "as the marker says",
     "outcome": "the worst of its metrics' outcomes, or `failed` or `skipped`",

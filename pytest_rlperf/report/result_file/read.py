@@ -56,12 +56,14 @@ from pytest_rlperf.model.profile import (
 from pytest_rlperf.model.result import (
     Failure,
     JobSize,
+    Part,
     RunResult,
     ScalingRow,
     ScalingTable,
     TestResult,
     Vanished,
 )
+from pytest_rlperf.model.shard import Shard
 from pytest_rlperf.model.spec import Scaling, Spec
 from pytest_rlperf.reading import (
     LEAST,
@@ -287,6 +289,7 @@ class RanksRow(TypedDict):
 
 class TestRow(TypedDict):
     nodeid: Name
+    part: NotRequired[Name | None]
     category: Name | None
     metadata: Row
     failure: Annotated[Row, Like(Failure)] | None
@@ -352,6 +355,18 @@ class ScalingTableRow(TypedDict):
     rows: list[ScalingRowRow]
 
 
+class PartRow(TypedDict):
+    name: Name
+    mode: Name
+    against: str | None
+    commit: Name | None
+    base_commit: Name | None
+    dirty: bool
+    created: Name
+    seconds: NotNegative
+    fingerprint: Row
+
+
 class RunRow(TypedDict):
     mode: Name
     against: str | None
@@ -370,6 +385,9 @@ class RunRow(TypedDict):
     scaling: list[ScalingTableRow]
     code_changes: Annotated[Row, Like(CodeChanges)] | None
     cost: Annotated[Row, Like(Spending)] | None
+    exit_code: NotRequired[Whole]
+    shard: NotRequired[Annotated[Row, Like(Shard)] | None]
+    parts: NotRequired[list[PartRow]]
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -377,6 +395,8 @@ class RunRow(TypedDict):
 
 def run_from(content: Row, folder: Path | None = None) -> RunResult:
     """Return the run; figures that it names are looked for below `folder`, and nowhere else."""
+    parts = tuple(_part(row) for row in content.get("parts", ()))
+    _refuse_unknown_parts(content["tests"], parts)
     return RunResult(
         mode=content["mode"],
         against=content["against"],
@@ -395,7 +415,20 @@ def run_from(content: Row, folder: Path | None = None) -> RunResult:
         base_commit=content.get("base_commit"),
         code_changes=_known(CodeChanges, content.get("code_changes")),
         cost=_known(Spending, content.get("cost")),
+        shard=_known(Shard, content.get("shard")),
+        parts=parts,
     )
+
+
+def _part(row: Row) -> Part:
+    return Part(**{field.name: row[field.name] for field in fields(Part)})
+
+
+def _refuse_unknown_parts(tests: list[Row], parts: tuple[Part, ...]) -> None:
+    names = {part.name for part in parts}
+    for test in tests:
+        if test.get("part") not in {None, *names}:
+            raise ValueError(f"{test['nodeid']} is of {test['part']}, which it does not tell of")
 
 
 def _known(kind: type[Kind], row: Row | None) -> Kind | None:
@@ -449,6 +482,7 @@ def _scaling_row(row: Row, scaling: Scaling) -> ScalingRow:
 def _test(row: Row, folder: Path | None) -> TestResult:
     test = TestResult(
         nodeid=row["nodeid"],
+        part=row.get("part"),
         spec=Spec(category=row["category"], steps=row["steps"], metadata=row["metadata"]),
         metrics=tuple(_metric(each) for each in row["metrics"] if each["name"] in KINDS),
         blocks=tuple(_block(block, row["work"]) for block in row["blocks"]),
@@ -581,12 +615,19 @@ def _explanation(row: Row, folder: Path | None) -> Explanation:
         change=row["change"],
         computing=row["computing"],
         note=row["note"],
-        graph=None if graph is None or folder is None else inside(folder, graph),
+        graph=None if graph is None or folder is None else _figure(folder, graph),
         lines=None if row["lines"] is None else _lines(row["lines"]),
         operators=tuple(
             typed(Operator, each) for each in row.get("operators", ())
         ),  # not in older ones
     )
+
+
+def _figure(folder: Path, name: str) -> Path | None:
+    """Return the figure that is named; a folder that was moved as a whole has it beside the result
+    still.
+    """
+    return inside(folder, name) or inside(folder, Path(name).name)
 
 
 def _cause(row: Row) -> Cause:

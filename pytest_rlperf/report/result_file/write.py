@@ -14,6 +14,7 @@ from pytest_rlperf.model.metric import Interval, Metric, MetricFamily, Outcome
 from pytest_rlperf.model.profile import Cause, Edit, Explanation, Lines, Source
 from pytest_rlperf.model.result import (
     Figures,
+    Part,
     Proof,
     RunResult,
     ScalingRow,
@@ -31,7 +32,11 @@ Row = dict[str, Any]
 
 
 def write_json(path: Path, content: ResultContent) -> None:
-    write_atomically(path, json.dumps(content, indent=1, allow_nan=False) + "\n")
+    write_atomically(path, result_text(content))
+
+
+def result_text(content: ResultContent) -> str:
+    return json.dumps(content, indent=1, allow_nan=False) + "\n"
 
 
 # -- runs ---------------------------------------------------------------------------------------
@@ -59,12 +64,18 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "vanished": plain(run.vanished),
         "summary": dict(Counter(test.outcome.value for test in run.tests)),
         "exit_code": exit_code,
+        "shard": plain(run.shard),
+        "parts": [_part(part) for part in run.parts],
         **({} if run.proof is None else {"proof": _proof(run.proof)}),
     }
 
 
 def _cost(cost: Spending | None) -> dict[str, float] | None:
     return None if cost is None else {part: round(s, 3) for part, s in asdict(cost).items()}
+
+
+def _part(part: Part) -> Row:
+    return {**asdict(part), "seconds": round(part.seconds, 3)}
 
 
 def _kpi(result: KpiResult) -> Row:
@@ -122,6 +133,7 @@ def _test(test: TestResult) -> Row:
     why = test.explanation
     return {
         "nodeid": test.nodeid,
+        "part": test.part,
         "category": test.spec.category,
         "metadata": dict(test.spec.metadata),
         "outcome": test.outcome.value,

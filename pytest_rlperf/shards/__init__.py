@@ -1,0 +1,1 @@
+"""A suite in parts: which of several machines runs which test, and one result of all of them."""
