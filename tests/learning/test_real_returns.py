@@ -3,7 +3,16 @@
 import pytest
 
 from pytest_rlperf.model.metric import Outcome
-from tests.learning.real_rates import NAMES, THRESHOLD, fails_in, late, less_by, outcomes, same
+from tests.learning.real_rates import (
+    NAMES,
+    THRESHOLD,
+    fails_in,
+    late,
+    less_by,
+    main,
+    outcomes,
+    same,
+)
 
 STEADY = ("test_a_table_learns[compiled]", "test_a_table_learns[list]")
 
@@ -45,3 +54,10 @@ def test_seeds_of_which_half_fail_are_called_though_the_others_learn_as_before(n
     said = outcomes(name, fails_in(0.5), runs=40)
     assert said[Outcome.REGRESSED] >= 36
     assert said[Outcome.UNCHANGED] <= 2
+
+
+def test_the_table_has_a_row_a_change(capsys: pytest.CaptureFixture[str]):
+    main(runs=1)
+    rows = capsys.readouterr().out.splitlines()
+    assert rows[0].startswith("| other draws | 0 of 6 |")
+    assert len(rows) == 6
