@@ -51,6 +51,8 @@ TESTED: Mapping[str, str] = {
     "test_a_save_says_where_the_baseline_is",
     "pytest --rlperf -k learns --rlperf-budget=1800": f"{WHOLE}/test_learning.py::"
     "test_other_draws_of_the_same_skill_pass",
+    "python -m tests.learning.real_rates 200": "tests/learning/test_real_returns.py::"
+    "test_the_table_has_a_row_a_change",
     "pytest --rlperf --rlperf-prove": PROVED,
     "pytest --rlperf --rlperf-prove tests/perf --rlperf-budget=120": PROVED,
     'pytest --rlperf --rlperf-against="${BEFORE}" --rlperf-json=result.json tests/perf': (
