@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--threshold",
         metavar=f"{THRESHOLD:.0%}",
         default=f"{THRESHOLD:.0%}",
-        help=f"how much slower than the first a command may be (default {THRESHOLD:.0%})",
+        help="how much slower than the first a command may be",
     )
     add(
         "--budget",
@@ -83,7 +83,7 @@ def run(arguments: Namespace) -> int:
             _check_folder(path)
     line = ProgressLine(sys.__stderr__ or sys.stderr)
     campaign = DuetCampaign(settings, lambda text: line.write(f"rlperf duet: {text}"))
-    print(render_duet_header(settings, campaign.cores))
+    print(render_duet_header(settings, campaign.cores), flush=True)
     try:
         result = campaign.run()
     finally:

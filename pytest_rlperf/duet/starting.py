@@ -66,8 +66,6 @@ class CommandRunner:
                 cores=(),
                 fds=(theirs.fileno(), *shown),
                 log=folder / f"{name}.log",
-                # Every run has its own addresses: layout is luck, and is to be drawn anew.
-                fixed=False,
             )
         finally:
             theirs.close()

@@ -53,8 +53,10 @@ def result(outcome: Outcome = Outcome.UNCHANGED, change: float = 0.01) -> DuetRe
 def test_the_table_has_both_commands_with_the_change_of_the_second():
     titles, first, second = (line.text for line in render_duet(result()))
     assert titles.split()[:2] == ["change", "95"]
-    assert first.startswith("first") and first.endswith("old")
-    assert second.startswith("unchanged  +1.0 %") and second.endswith("new")
+    assert first.startswith("first")
+    assert first.endswith("old")
+    assert second.startswith("unchanged  +1.0 %")
+    assert second.endswith("new")
     assert "101 ms" in second  # the first one's time and the change, which was measured in pairs
 
 
@@ -88,7 +90,9 @@ def test_by_the_clock_nothing_is_said_of_waiting_and_cores():
 
 def test_the_header_says_how_it_is_measured_and_by_which_shell():
     plain = render_duet_header(settings(), (0, 1))
-    assert "CPU times" in plain and "without a shell" in plain and "cores 0-1" in plain
+    assert "CPU times" in plain
+    assert "without a shell" in plain
+    assert "cores 0-1" in plain
     by_shell = settings(waits=True, commands=replace(settings().commands, shell="/bin/sh"))
     assert "by the clock, one run after the other, each by /bin/sh -c" in render_duet_header(
         by_shell, ()
