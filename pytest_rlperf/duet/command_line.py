@@ -101,8 +101,8 @@ def _program(text: str) -> Program:
     if Path(words[0]).is_file():
         cure = f"make it so (chmod +x {words[0]}), or name the program that reads it"
         raise UsageError(f"{words[0]!r} is not executable; {cure}.")
-    where = "there" if "/" in words[0] else "found on PATH"
-    raise UsageError(f"{words[0]!r} is not {where}; name a program that can be started.")
+    why = "is not there" if "/" in words[0] else "was not found on PATH"
+    raise UsageError(f"{words[0]!r} {why}; name a program that can be started.")
 
 
 def _words(text: str) -> list[str]:

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import psutil
@@ -114,13 +114,10 @@ class Process:
         cores: Sequence[int],
         fds: Sequence[int],
         log: Path,
-        fixed: bool = True,
     ) -> None:
-        """Start it; `fixed`: what it runs lies at the same addresses each time, if possible."""
         self._log = log
         self._seen_bytes = 0
-        addresses = fixed_addresses() if fixed else nullcontext()
-        with log.open("wb") as output, on_cores(cores), addresses:
+        with log.open("wb") as output, on_cores(cores), fixed_addresses():
             # A session of its own: Ctrl+C reaches the controller only, which ends the rest.
             self._popen = subprocess.Popen(
                 argv,
