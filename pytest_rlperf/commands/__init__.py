@@ -13,6 +13,7 @@ COMMANDS = {
     "comment": "the report as the one comment of a pull request, from a job on GitHub",
     "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
+    "duet": "any two commands, or more, against each other: both at once on one core",
     "export": "a result of --rlperf-json in the format of another tool",
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
@@ -38,6 +39,12 @@ EXITS: Mapping[str, Mapping[int, str]] = {
         6: "the same",
     },
     "compare": {1: "worse by more than --fail-on", 6: "the results have nothing in common"},
+    "duet": {
+        0: "no command is slower than the first by more than is allowed",
+        1: "one is",
+        2: "interrupted; the verdicts rest on what was measured until then",
+        6: "the budget was too short to compare anything",
+    },
     "merge": {
         0: "nothing regressed and nothing failed",
         1: "a test regressed or failed, in whichever run it was measured",

@@ -13,6 +13,7 @@ from pytest_rlperf.stats.decide import MOST_BLUR, Decision
 
 MEDIUM_ABOVE = 0.10
 HIGH_ABOVE = 0.20
+MORE_TIME = "raise --rlperf-budget or select fewer tests"
 
 BASE_TROUBLE = {
     "uncollected": "it cannot be collected on the base",
@@ -68,7 +69,7 @@ class Ended:
     def not_measured(cls, what: str, budget_s: float, needed_s: float | None) -> Self:
         """Return that the budget did not reach it, with the one that would do where it is known."""
         reason = f"the budget of {budget_s:g} s did not reach {what}"
-        cure = "raise --rlperf-budget or select fewer tests"
+        cure = MORE_TIME
         if needed_s is not None:
             cure = f"all tests need about {needed_s:.0f} s here: --rlperf-budget={needed_s:.0f}"
         return cls(Outcome.NOT_MEASURED, f"{reason}; {cure}")
@@ -83,8 +84,9 @@ def verdict_of(
     skipped: bool,
     labels: Iterable[str] = (),
     interrupted: bool = False,
+    cure: str = MORE_TIME,
 ) -> Verdict:
-    """Return the one verdict on a benchmark's time."""
+    """Return the one verdict on a benchmark's time; `cure` says how to give it more."""
     if failed or skipped:
         return Verdict(Outcome.FAILED if failed else Outcome.SKIPPED, "there is nothing to judge")
     if ended is not None and ended.shown and decision is not None:
@@ -92,13 +94,14 @@ def verdict_of(
     if ended is not None:
         return Verdict(ended.outcome, ended.reason, threshold)
     if decision is None or decision.outcome is None:
-        reason = f"{_why_over(interrupted)} before it was measured; {_more_time(interrupted)}"
+        more = _more_time(interrupted, cure)
+        reason = f"{_why_over(interrupted)} before it was measured; {more}"
         return Verdict(Outcome.INCONCLUSIVE, reason, threshold)
     interval = decision.interval
     regressed = decision.outcome is Outcome.REGRESSED and interval is not None
     return Verdict(
         outcome=decision.outcome,
-        reason=_reason(decision, threshold, interrupted),
+        reason=_reason(decision, threshold, interrupted, cure),
         threshold=threshold,
         interval=interval,
         detectable=decision.detectable,
@@ -119,11 +122,11 @@ def _why_over(interrupted: bool) -> str:
     return "the run was interrupted" if interrupted else "the budget ran out"
 
 
-def _more_time(interrupted: bool) -> str:
-    return "run it again" if interrupted else "raise --rlperf-budget or select fewer tests"
+def _more_time(interrupted: bool, cure: str) -> str:
+    return "run it again" if interrupted else cure
 
 
-def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
+def _reason(decision: Decision, threshold: float, interrupted: bool, cure: str) -> str:
     allowed = format_percent(threshold)
     by = ", judged on the sums: only some of the calls changed" if decision.by_sums else ""
     match decision.outcome:
@@ -138,11 +141,13 @@ def _reason(decision: Decision, threshold: float, interrupted: bool) -> str:
         case Outcome.UNCHANGED:
             return f"within the allowed {allowed}"
         case _:
-            return _inconclusive(decision, threshold, allowed, interrupted)
+            more = _more_time(interrupted, cure)
+            return _inconclusive(decision, threshold, allowed, interrupted, more)
 
 
-def _inconclusive(decision: Decision, threshold: float, allowed: str, interrupted: bool) -> str:
-    more = _more_time(interrupted)
+def _inconclusive(
+    decision: Decision, threshold: float, allowed: str, interrupted: bool, more: str
+) -> str:
     if decision.interval is None or decision.detectable is None:
         over = _why_over(interrupted)
         return f"{over} after {decision.blocks} of at least {LEAST_BLOCKS} blocks; {more}"

@@ -20,6 +20,7 @@ COMPARED = (
     f"{COMMANDS}/test_compare.py::"
     "test_both_values_their_change_and_both_verdicts_stand_side_by_side"
 )
+DUETS = f"{COMMANDS}/test_duet.py"
 NOTIFIED = f"{COMMANDS}/test_notify.py::test_a_regression_is_posted_worst_first"
 COMMENTED = f"{COMMANDS}/comment/test_comment.py::" + (
     "test_the_report_becomes_a_comment_that_leads_to_the_run"
@@ -84,6 +85,9 @@ TESTED: Mapping[str, str] = {
     "rlperf compare": COMPARED,
     "rlperf compare A B": COMPARED,
     "rlperf compare before.json after.json": COMPARED,
+    "rlperf duet": f"{DUETS}::test_a_command_is_as_fast_as_itself",
+    "rlperf duet 'python old.py' 'python new.py'": f"{DUETS}::"
+    "test_a_slower_command_fails_and_one_that_is_faster_does_not",
     "rlperf export": f"{COMMANDS}/test_export.py::test_pytest_benchmark_compares_exported_files",
     "rlperf history": APPENDED,
     "rlperf history append": APPENDED,
@@ -199,6 +203,12 @@ SHORTENED: Mapping[str, str] = {
     ),
     "python -m tests.evidence.peers table docs/peers/deep.jsonl": (
         "python -m tests.evidence.peers table docs/peers/deep.jsonl"
+    ),
+    "python -m tests.evidence.duet run --out FILE": (
+        "python -m tests.evidence.duet run --out {folder}/duet.jsonl --no-load --minutes 0"
+    ),
+    "python -m tests.evidence.duet table FILE": (
+        "python -m tests.evidence.duet table {folder}/duet.jsonl"
     ),
     "python -m tests.evidence.proof run --out FILE.jsonl": (
         "python -m tests.evidence.proof run --out {folder}/proof.jsonl --no-load --minutes 0"

@@ -1,0 +1,1 @@
+"""`rlperf duet`: commands against each other, whatever they are written in."""

@@ -1,0 +1,1 @@
+"""`rlperf duet` beside hyperfine, on commands whose difference is known."""
