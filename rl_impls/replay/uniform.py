@@ -103,16 +103,16 @@ class Ring:
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Take over a state of a ring of the same capacity and sizes."""
         size = min(int(state["n_added"]), self.capacity)
-        fields = list(zip(Transitions.__slots__, self._store.arrays(), strict=True))
-        for name, array in fields:
-            if state[name].shape != array[:size].shape or state[name].dtype != array.dtype:
+        fields = zip(Transitions.__slots__, self._store.arrays(), strict=True)
+        places = {"rng": self._rng, **{name: array[:size] for name, array in fields}}
+        for name, place in places.items():
+            if state[name].shape != place.shape or state[name].dtype != place.dtype:
                 raise SettingError(
                     f"this state is that of another replay: {name} is {state[name].dtype} "
-                    f"{state[name].shape}, not {array.dtype} {array[:size].shape}."
+                    f"{state[name].shape}, not {place.dtype} {place.shape}."
                 )
-        for name, array in fields:
-            array[:size] = state[name]
-        self._rng[:] = state["rng"]
+        for name, place in places.items():
+            place[...] = state[name]
         self.n_added = int(state["n_added"])
 
     def _check_widths(self, columns: tuple[NDArray[Any], ...]) -> None:

@@ -3,7 +3,7 @@ commit. Under `make test` each trains once.
 """
 
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
@@ -41,12 +41,19 @@ def curve_of(make: Callable[[int], DeepAgent], seed: int, steps: int, legs: int 
     return curve
 
 
+@pytest.mark.parametrize(
+    ("settings", "steps"),
+    [
+        pytest.param(PPOSettings(learning_rate=1e-3, horizon=1024), 24_576, id="begins"),
+        pytest.param(PPOSettings(learning_rate=3e-3, horizon=512), 40_960, id="balances"),
+    ],
+)
 @pytest.mark.rlperf_learning(metric="area", threshold="15%", seeds=80)
-def test_ppo_learns(rlperf_learning):
-    settings = PPOSettings(hidden=(64, 64), learning_rate=1e-3, horizon=1024)
+def test_ppo_learns(rlperf_learning, settings, steps):
+    settings = replace(settings, hidden=(64, 64))
 
     def train(seed: int) -> Curve:
-        return curve_of(lambda s: rl_impls.PPO(CARTPOLE, settings, seed=s), seed, 24_576)
+        return curve_of(lambda s: rl_impls.PPO(CARTPOLE, settings, seed=s), seed, steps)
 
     rlperf_learning(train)
 

@@ -37,9 +37,10 @@ DQN, QR_DQN, SAC = "agents/dqn.py", "agents/qr_dqn.py", "agents/sac.py"
 LISTS, REPLAY = "tabular/lists.py", "replay/uniform.py"
 AGENT, SPLITMIX = "agents/agent.py", "splitmix.py"
 LEARNER, KERNELS, GAMES = "tabular/learner.py", "tabular/kernels.py", "envs/games.py"
-ON_PPO, ON_DQN, ON_QR, ON_SAC = "test_ppo", "test_dqn", "test_qr_dqn", "test_sac"
+ON_DQN, ON_QR, ON_SAC = "test_dqn", "test_qr_dqn", "test_sac"
+ON_PPO, ON_LONG_PPO = "test_ppo and begins", "test_ppo and balances"
 ON_LIST, ON_COMPILED = "test_a_table_learns and list", "test_a_table_learns and compiled"
-GATES = (ON_PPO, ON_DQN, ON_QR, ON_SAC, ON_LIST, ON_COMPILED)
+GATES = (ON_PPO, ON_LONG_PPO, ON_DQN, ON_QR, ON_SAC, ON_LIST, ON_COMPILED)
 
 _BUGS = (
     (
@@ -63,17 +64,17 @@ _BUGS = (
         "",
     ),
     (
-        "values bootstrap from terminated episodes", ON_PPO, ROLLOUT,
+        "values bootstrap from terminated episodes", ON_LONG_PPO, ROLLOUT,
         "follows = 0.0 if terminated_t[t, row] else discount * v_t[t, row]",
         "follows = discount * v_t[t, row]",
     ),
     (
-        "returns without the value", ON_PPO, ROLLOUT,
+        "returns without the value", ON_LONG_PPO, ROLLOUT,
         "to_returns[i] = advantages[row] + values[row]",
         "to_returns[i] = advantages[row]",
     ),
     (
-        "learning rate times 10", ON_PPO, PPO,
+        "learning rate times 10", ON_LONG_PPO, PPO,
         "return Constant(self.learning_rate, \"step\")",
         "return Constant(10 * self.learning_rate, \"step\")",
     ),
@@ -86,6 +87,17 @@ _BUGS = (
         "stale observation after a reset", ON_PPO, AGENT,
         "        obs = step.next_obs\n",
         "        obs = step.obs_t\n",
+    ),
+    (
+        "the gradient of the values is not averaged", ON_LONG_PPO,
+        ROLLOUT,
+        "grad[i, 0] = 2.0 * weight * error / n",
+        "grad[i, 0] = 2.0 * weight * error",
+    ),
+    (
+        "wrong sign of the values' gradient", ON_LONG_PPO, ROLLOUT,
+        "grad[i, 0] = 2.0 * weight * error / n",
+        "grad[i, 0] = -2.0 * weight * error / n",
     ),
     (
         "the target network never follows", ON_DQN, DQN,
@@ -109,9 +121,19 @@ _BUGS = (
         "return self._epsilon.at(0)",
     ),
     (
-        "one row off in the replay", ON_DQN, REPLAY,
-        "store.obs_t[slot] = obs_t",
-        "store.obs_t[slot - 1] = obs_t",
+        "one row off in the replay: actions of the next step", ON_DQN, REPLAY,
+        "store.a_tm1[slot] = a_tm1",
+        "store.a_tm1[slot - 1] = a_tm1",
+    ),
+    (
+        "learning rate times 10", ON_DQN, DQN,
+        "return Adam(self.net.params, self.net.grads, rate=self.settings.learning_rate)",
+        "return Adam(self.net.params, self.net.grads, rate=10 * self.settings.learning_rate)",
+    ),
+    (
+        "values bootstrap from where the step began", ON_DQN, DQN,
+        "        q_t = self.target.forward(batch.obs_t)\n",
+        "        q_t = self.target.forward(batch.obs_tm1)\n",
     ),
     (
         "no discount", ON_DQN, DQN,
@@ -129,6 +151,16 @@ _BUGS = (
         "quantiles of another action", ON_QR, QR_DQN,
         "total += z[i, j * m + k]",
         "total += z[i, k * n_actions + j]",
+    ),
+    (
+        "the target network never follows", ON_QR, DQN,
+        "            self._follow()\n",
+        "            pass\n",
+    ),
+    (
+        "epsilon never decays", ON_QR, DQN,
+        "return self._epsilon.at(self.n_steps)",
+        "return self._epsilon.at(0)",
     ),
     (
         "values bootstrap from terminated episodes", ON_QR, QR_DQN,
@@ -180,9 +212,19 @@ _BUGS = (
         "row[a_tm1] += self.alpha * (target - row[a_tm1])",
         "row[a_tm1] += self.alpha * (row[a_tm1] - target)",
     ),
+    (
+        "the error is not taken from the value that is there", ON_COMPILED, KERNELS,
+        "q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])",
+        "q[s_tm1, a_tm1] += np.float32(rate) * target",
+    ),
+    (
+        "only where an episode ended is anything learned", ON_COMPILED, KERNELS,
+        "                target += gamma * q_best\n",
+        "                target += np.float32(0.0)\n",
+    ),
 )  # fmt: skip
 
-DEEP = (ON_PPO, ON_DQN, ON_QR, ON_SAC)
+DEEP = (ON_PPO, ON_LONG_PPO, ON_DQN, ON_QR, ON_SAC)
 TABLES = (ON_LIST, ON_COMPILED)
 _REFACTORED = (
     (
@@ -259,7 +301,7 @@ _REFACTORED = (
 # Tables and networks do not share their random numbers.
 _DRAWN_BY_TABLES = (LEARNER, "self.chance = random.Random(seed)")
 _DRAWN_BY_NETWORKS = (SPLITMIX, "first = mixed(np.array([seed & _MASK_64], np.uint64))")
-ROUNDS = 17
+ROUNDS = 15
 """Of other draws: for each of the gates, so that there are a hundred verdicts."""
 
 
