@@ -13,6 +13,7 @@ COMMANDS = {
     "comment": "the report as the one comment of a pull request, from a job on GitHub",
     "compare": "two results side by side, as --rlperf-json wrote them",
     "doctor": "what on this machine helps or hurts measuring",
+    "explain": "one test of a result, as text to act on: why, since what, and what next",
     "export": "a result of --rlperf-json in the format of another tool",
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",

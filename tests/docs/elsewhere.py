@@ -20,6 +20,12 @@ COMPARED = (
     f"{COMMANDS}/test_compare.py::"
     "test_both_values_their_change_and_both_verdicts_stand_side_by_side"
 )
+EXPLAINED = f"{COMMANDS}/test_explain.py::" + (
+    "test_without_a_name_the_worst_is_explained_and_the_others_are_listed"
+)
+EXPLAINED_ONE = f"{COMMANDS}/test_explain.py::" + (
+    "test_a_test_is_named_by_its_node_id_or_a_part_that_no_other_has"
+)
 NOTIFIED = f"{COMMANDS}/test_notify.py::test_a_regression_is_posted_worst_first"
 COMMENTED = f"{COMMANDS}/comment/test_comment.py::" + (
     "test_the_report_becomes_a_comment_that_leads_to_the_run"
@@ -69,6 +75,11 @@ TESTED: Mapping[str, str] = {
     "rlperf compare A B": COMPARED,
     "rlperf compare before.json after.json": COMPARED,
     "rlperf export": f"{COMMANDS}/test_export.py::test_pytest_benchmark_compares_exported_files",
+    "rlperf explain": EXPLAINED,
+    "rlperf explain result.json": EXPLAINED,
+    "rlperf explain RESULT.json NODEID": EXPLAINED_ONE,
+    "pytest --rlperf --rlperf-against=HEAD --rlperf-terse": f"{WHOLE}/test_terse.py::"
+    "test_nothing_else_is_printed_and_what_is_plainly_fine_is_only_counted",
     "rlperf history": APPENDED,
     "rlperf history append": APPENDED,
     "rlperf history append RESULT.json": APPENDED,
