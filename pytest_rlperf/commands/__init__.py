@@ -18,6 +18,7 @@ COMMANDS = {
     "history": "keep results of the main branch, for trends",
     "init": "a first performance test, a workflow and settings for a project",
     "install-hook": "check the performance before every `git push`",
+    "mcp": "tools for assistants: list, measure, compare, explain, bisect; by stdin and stdout",
     "notify": "post a regression to a webhook, such as Slack's",
     "pre-push": "what that hook does: measure what is about to be pushed",
     "report": "report.html, report.md and report.json from a result of --rlperf-json",

@@ -26,6 +26,7 @@ EXPLAINED = f"{COMMANDS}/test_explain.py::" + (
 EXPLAINED_ONE = f"{COMMANDS}/test_explain.py::" + (
     "test_a_test_is_named_by_its_node_id_or_a_part_that_no_other_has"
 )
+ASSISTED = f"{WHOLE}/test_mcp.py::test_each_answers_in_a_few_lines"
 NOTIFIED = f"{COMMANDS}/test_notify.py::test_a_regression_is_posted_worst_first"
 COMMENTED = f"{COMMANDS}/comment/test_comment.py::" + (
     "test_the_report_becomes_a_comment_that_leads_to_the_run"
@@ -83,6 +84,7 @@ TESTED: Mapping[str, str] = {
     "rlperf history": APPENDED,
     "rlperf history append": APPENDED,
     "rlperf history append RESULT.json": APPENDED,
+    "rlperf mcp": ASSISTED,
     "rlperf notify": NOTIFIED,
     "rlperf notify rlperf-report/report.json --webhook-env CHAT": NOTIFIED,
     "rlperf pre-push": f"{WHOLE}/test_hook.py::"
