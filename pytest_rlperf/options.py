@@ -105,6 +105,7 @@ class Settings:
     report: Path | None
     history: str  # the branch that the report reads
     build: str | None
+    terse: bool  # a few stable lines instead of all that a terminal shows
 
 
 @dataclass(frozen=True, slots=True)
@@ -233,6 +234,13 @@ def add_options(parser: pytest.Parser) -> None:
     group.addoption(
         "--rlperf-json", metavar="FILE", help="Write the machine-readable result to FILE."
     )
+    group.addoption(
+        "--rlperf-terse",
+        action="store_true",
+        default=None,
+        help="Print a few stable lines for logs and programs, and nothing else: one for each test "
+        "that is not plainly fine, and one of counts.",
+    )
     for name, (_, default, text) in MEMORY.items():
         option = f"--rlperf-{name.replace('_', '-')}"
         allowed = f"Allowed {text} (default {default})".replace("%", "%%")
@@ -243,6 +251,7 @@ def add_options(parser: pytest.Parser) -> None:
     parser.addini("rlperf_category", "categories to run, as --rlperf-category", type="args")
     parser.addini("rlperf_reached", "as --rlperf-reached", type="bool", default=False)
     parser.addini("rlperf_strict", "as --rlperf-strict", type="bool", default=False)
+    parser.addini("rlperf_terse", "as --rlperf-terse", type="bool", default=False)
 
 
 def read_settings(config: pytest.Config) -> Settings:
@@ -278,6 +287,7 @@ def read_settings(config: pytest.Config) -> Settings:
         report=None if report is None else checked_folder(here / report),
         history=config.getini("rlperf_history") or DATA_BRANCH,
         build=config.getini("rlperf_build") or None,
+        terse=is_terse(config),
     )
 
 
@@ -298,7 +308,7 @@ def _limits(config: pytest.Config) -> Limits:
 LONE = (
     "against", "else_against", "head", "save", "baseline", "baselines", "foreign", "threshold",
     "budget", "category", "shard", "shard_by", "strict", "reached", "same_code", "prove", "profile",
-    *MEMORY, "json", "report",
+    *MEMORY, "json", "report", "terse",
 )  # fmt: skip
 """Options that mean nothing without `--rlperf`."""
 
@@ -414,6 +424,16 @@ def _skip_same_code(config: pytest.Config) -> bool:
     if given not in ("skip", "measure"):
         raise UsageError(f"--rlperf-same-code={given} is neither skip nor measure; write one.")
     return given == "skip"
+
+
+def is_terse(config: pytest.Config) -> bool:
+    """Return whether a run that gives verdicts tells them in a few stable lines."""
+    proves = config.getoption("rlperf_prove")
+    if proves and config.getoption("rlperf_terse"):
+        raise UsageError(
+            "--rlperf-terse tells verdicts, and --rlperf-prove gives none; leave one of them out."
+        )
+    return not proves and _flag(config, "terse")
 
 
 def _profile(config: pytest.Config, against: str | None) -> ProfileWish:

@@ -3,6 +3,7 @@
 Light: no measuring code is imported unless `--rlperf` asks for it.
 """
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import pytest
@@ -21,7 +22,13 @@ from pytest_rlperf.fixtures import rlperf_memory as rlperf_memory
 from pytest_rlperf.fixtures import rlperf_mpi as rlperf_mpi
 from pytest_rlperf.fixtures import rlperf_size as rlperf_size
 from pytest_rlperf.markers import silence
-from pytest_rlperf.options import Settings, add_options, read_settings, refuse_lone_options
+from pytest_rlperf.options import (
+    Settings,
+    add_options,
+    is_terse,
+    read_settings,
+    refuse_lone_options,
+)
 
 if TYPE_CHECKING:
     from pytest_rlperf.worker.clock import Clock
@@ -69,6 +76,18 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_cmdline_main(config: pytest.Config) -> None:
     if config.getoption("rlperf") and not config.option.collectonly:
         silence(config, tests_run=False)
+        with suppress(RlperfError):  # which is told when the settings are read
+            if is_terse(config):
+                _hush(config)
+
+
+def _hush(config: pytest.Config) -> None:
+    """Let pytest's own reporter say nothing, as far as it has options for it; call it before the
+    reporter reads them.
+    """
+    quiet = {"verbose": -2, "color": "no", "tbstyle": "no", "reportchars": "", "no_header": True}
+    for name, value in {**quiet, "disable_warnings": True, "durations": None}.items():
+        setattr(config.option, name, value)
 
 
 def pytest_configure(config: pytest.Config) -> None:

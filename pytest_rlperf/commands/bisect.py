@@ -161,7 +161,7 @@ class Duets:
                 stderr=subprocess.STDOUT,
             )
             if not result.exists():
-                raise UsageError(f"{self.nodeid} cannot be measured: {_error(done.stdout)}")
+                raise UsageError(f"{self.nodeid} cannot be measured: {error_said(done.stdout)}")
             return self._compared(read_result(result)["tests"])
 
     def command(self, base: str, head: str, threshold: float, result: Path) -> list[str]:
@@ -193,8 +193,8 @@ class Duets:
         return Compared(answer, metric["reason"], interval)
 
 
-def _error(output: str) -> str:
-    """Find pytest's own sentence, which is on the last line that begins with ERROR."""
+def error_said(output: str) -> str:
+    """Return pytest's own sentence, which is on the last line that begins with ERROR."""
     lines = [line for line in output.splitlines() if line.strip()]
     errors = [line for line in lines if line.startswith("ERROR")]
     if errors:

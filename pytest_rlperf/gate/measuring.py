@@ -53,6 +53,7 @@ class MeasuringSession:
         self._run: RunResult | None = None
         self._notices: tuple[str, ...] = ()
         self._published = Published()
+        self._ended_with = 0  # the exit code
         self._interrupts = Interrupts()
         self._began = WorkingState(None, False)  # what the working tree was like
 
@@ -199,6 +200,7 @@ class MeasuringSession:
             self._published = publish(self._run, code, self._notices, self._settings, items, root)
             if code == pytest.ExitCode.OK and not self._published.complete:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        self._ended_with = int(session.exitstatus)
 
     def _exit_code(self, status: int) -> int:
         """Return the exit code of the session, where `status` is pytest's own."""

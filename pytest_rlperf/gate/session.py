@@ -40,9 +40,10 @@ from pytest_rlperf.mpi.scaling import efficiencies, scaling_tables, without_over
 from pytest_rlperf.options import Settings
 from pytest_rlperf.profile.profiler import PROFILES_S, Profiler, point_to_revision
 from pytest_rlperf.report.terminal import ProgressLine, render_header, render_sections
+from pytest_rlperf.report.terse import render_terse
 from pytest_rlperf.report.text import Style, render_summary, render_tests, render_undecided
 from pytest_rlperf.shards.run import known_seconds, rules_of, shard_of
-from pytest_rlperf.stats.verdicts import Ended
+from pytest_rlperf.stats.verdicts import Ended, error_line
 from pytest_rlperf.trees.cache import cache_folder, digest
 from pytest_rlperf.trees.git import Revision, resolve
 from pytest_rlperf.trees.overlay import overlay_files
@@ -158,7 +159,8 @@ class GateSession(MeasuringSession):
     def _measure(self, session: pytest.Session) -> None:
         collected = not session.testsfailed
         cores = available_cores()
-        line = ProgressLine(session.config.get_terminal_writer()._file)
+        stream = session.config.get_terminal_writer()._file
+        line = ProgressLine(None if self._settings.terse else stream)
         budget = Budget(self._settings.budget_s, time.monotonic())
         chosen = {item.nodeid for item in session.items}
         benchmarks = [b for b in self._suite if b.nodeid in chosen]
@@ -353,6 +355,8 @@ class GateSession(MeasuringSession):
     # -- reporting ----------------------------------------------------------------------------
 
     def pytest_report_teststatus(self, report: pytest.TestReport) -> tuple[str, str, str] | None:
+        if self._settings.terse:  # counted, and neither a letter nor a word of it shown
+            return (report.outcome if report.when == "call" else ""), "", ""
         return status_of(report)
 
     def pytest_report_header(self) -> str:
@@ -373,29 +377,43 @@ class GateSession(MeasuringSession):
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
     ) -> None:
-        run = self._run
-        if self._untouched and not (run and run.tests):
-            for notice in self._notices:
-                terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
-            return
-        if run is None:
-            if self._exit_code(exitstatus) == ExitCode.NOTHING_COMPARED:
-                terminalreporter.write_line(f"rlperf: {NO_TESTS}", red=True)
-            return
-        terminalreporter.ensure_newline()
-        summary = f"{render_summary(run) or 'no tests'} in {run.seconds:.0f} s"
-        terminalreporter.section(f"rlperf: {self._of_shard}{summary}")
-        for line in render_sections(run):
-            bad, poor = line.style is Style.BAD, line.style is Style.POOR
-            terminalreporter.write_line(line.text, red=bad, yellow=poor)
-        for notice in (*self._notices, *self._published.notices):
-            terminalreporter.write_line(f"rlperf: {notice}", yellow=True)
-        for advice in self._advice(run):
-            terminalreporter.write_line(advice, yellow=True, bold=True)
+        if self._settings.terse:
+            broken = terminalreporter.stats.get("error", ())
+            errors = (f"{each.nodeid}: {error_line(each.longreprtext)}" for each in broken)
+            for text in render_terse(self._run, self._ended_with, self._said_of_all(), errors):
+                terminalreporter.write_line(text)
+        elif self._run is None or self._reaches_nothing:
+            bad = self._ended_with == ExitCode.NOTHING_COMPARED
+            for notice in self._said_of_all():
+                terminalreporter.write_line(f"rlperf: {notice}", yellow=not bad, red=bad)
+        else:
+            self._tell(self._run, terminalreporter)
         for annotation in self._published.annotations:
             terminalreporter.write_line(annotation)
-        if undecided := render_undecided(run):
-            terminalreporter.write_line(f"rlperf: {undecided}", yellow=True, bold=True)
+
+    def _tell(self, run: RunResult, terminal: pytest.TerminalReporter) -> None:
+        terminal.ensure_newline()
+        summary = f"{render_summary(run) or 'no tests'} in {run.seconds:.0f} s"
+        terminal.section(f"rlperf: {self._of_shard}{summary}")
+        for line in render_sections(run):
+            bad, poor = line.style is Style.BAD, line.style is Style.POOR
+            terminal.write_line(line.text, red=bad, yellow=poor)
+        for notice in (*self._notices, *self._published.notices):
+            terminal.write_line(f"rlperf: {notice}", yellow=True)
+        for advice in self._advice(run):
+            terminal.write_line(f"rlperf: {advice}", yellow=True, bold=True)
+
+    @property
+    def _reaches_nothing(self) -> bool:
+        return self._untouched and not (self._run and self._run.tests)
+
+    def _said_of_all(self) -> tuple[str, ...]:
+        """Return what is to be said beside the verdicts, or instead of them."""
+        if self._reaches_nothing:
+            return self._notices
+        if self._run is not None:
+            return (*self._notices, *self._published.notices, *self._advice(self._run))
+        return (NO_TESTS,) if self._ended_with == ExitCode.NOTHING_COMPARED else ()
 
     @property
     def _of_shard(self) -> str:
@@ -407,15 +425,17 @@ class GateSession(MeasuringSession):
     def _advice(self, run: RunResult) -> Iterator[str]:
         kept = self._settings.json or self._settings.report
         if self._shard is not None and kept is None:
-            yield "rlperf: this shard leaves nothing to rlperf merge; add --rlperf-json=FILE."
+            yield "this shard leaves nothing to rlperf merge; add --rlperf-json=FILE."
         if not run.tests:
             return  # of a shard
         if run.interrupted:
-            yield "rlperf: interrupted; the verdicts above rest on what was measured until then."
+            yield "interrupted; the verdicts above rest on what was measured until then."
         if self._store is not None and (run.against is None or self._store.foreign):
-            yield f"rlperf: {self._store.nothing_compared}"
+            yield self._store.nothing_compared
         elif not run.compared:
-            yield f"rlperf: NOTHING WAS COMPARED with {run.against}; the reasons stand above."
+            yield f"NOTHING WAS COMPARED with {run.against}; the reasons stand above."
+        if undecided := render_undecided(run):
+            yield undecided
 
     def _exit_code(self, status: int) -> int:
         """Return pytest's own code, unless a comparison was asked for and did not take place."""

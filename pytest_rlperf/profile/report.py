@@ -215,11 +215,11 @@ def _slowest(explanation: Explanation, cause: Cause) -> int | None:
     lines = explanation.lines
     if lines is None or lines.function != str(cause.function):
         return None
-    here = [line for line in lines.lines if line.number is not None and _added_ns(line) > 0]
-    return max(here, key=_added_ns).number if here else None
+    here = [line for line in lines.lines if line.number is not None and added_ns(line) > 0]
+    return max(here, key=added_ns).number if here else None
 
 
-def _added_ns(line: ComparedLine) -> float:
+def added_ns(line: ComparedLine) -> float:
     return (line.head_ns or 0.0) - (line.base_ns or 0.0)
 
 

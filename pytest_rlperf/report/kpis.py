@@ -60,7 +60,7 @@ def _row(result: KpiResult) -> list[str]:
         kpi.name,
         render_reading(result.reading, kpi) if result.reading else "",
         _target(kpi),
-        _alert(kpi),
+        render_alert(kpi),
         result.nodeid or "",
     ]
 
@@ -86,7 +86,8 @@ def _target(kpi: Kpi) -> str:
     return f"{'≤' if kpi.direction is Direction.LOWER else '≥'} {_digits(kpi.target)} {kpi.unit}"
 
 
-def _alert(kpi: Kpi) -> str:
+def render_alert(kpi: Kpi) -> str:
+    """Return "> 5 ms": what is beyond the alert."""
     return f"{'>' if kpi.direction is Direction.LOWER else '<'} {_digits(kpi.alert)} {kpi.unit}"
 
 
@@ -97,7 +98,8 @@ def _digits(value: float, digits: int = 3) -> str:
 def render_kpi_alerts(run: RunResult, nodeid: str) -> list[str]:
     """Return a text for each KPI that fails this test."""
     return [
-        f"KPI ALERT: {r.kpi.name} is {render_reading(r.reading, r.kpi)}, alert {_alert(r.kpi)}\n"
+        f"KPI ALERT: {r.kpi.name} is {render_reading(r.reading, r.kpi)}, "
+        f"alert {render_alert(r.kpi)}\n"
         f"  why: {r.reason}; the target is {_target(r.kpi)}\n"
         f"  measured on {render_machine(run.fingerprint)}"
         for r in run.kpis

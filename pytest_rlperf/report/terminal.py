@@ -1,5 +1,6 @@
 """A run in the terminal: the line above it, the live line, the tables and the failures."""
 
+import io
 import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -162,15 +163,20 @@ def render_failure(test: TestResult, against: str | None) -> str:
     grown = render_metric_failures(test, against)
     if grown and (test.time is None or v.outcome is not Outcome.REGRESSED):
         return "\n".join([*grown, f"  repeat: {test.repeat_command}"])
-    lines = [_headline(test, against), f"  why: {v.reason}"]
-    if test.blocks:
-        lines.append(f"  time a call: {render_values(test)}, {render_how(test)}")
-        lines.append(f"  witnesses: {render_witnesses(test)}")
-    lines += render_moved(test)
+    lines = render_time_verdict(test, against)
     if test.explanation is not None:
         lines += render_explanation(test.explanation)
     lines += [*grown, f"  repeat: {test.repeat_command}"]
     return "\n".join(lines)
+
+
+def render_time_verdict(test: TestResult, against: str | None) -> list[str]:
+    """Return the headline of a test with what it rests on."""
+    lines = [_headline(test, against), f"  why: {test.headline.reason}"]
+    if test.blocks:
+        lines.append(f"  time a call: {render_values(test)}, {render_how(test)}")
+        lines.append(f"  witnesses: {render_witnesses(test)}")
+    return [*lines, *render_moved(test)]
 
 
 def render_explanations(run: RunResult) -> list[str]:
@@ -303,11 +309,13 @@ def render_progress(progress: Progress) -> str:
 
 
 class ProgressLine:
-    """The live line: rewritten in a terminal, now and then a line of its own in a log."""
+    """The live line: rewritten in a terminal, now and then a line of its own in a log; nothing at
+    all without a stream.
+    """
 
-    def __init__(self, stream: TextIO, clock: Callable[[], float] = time.monotonic) -> None:
-        self._stream = stream
-        self._live = stream.isatty()
+    def __init__(self, stream: TextIO | None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._stream = stream or io.StringIO()
+        self._live = self._stream.isatty()
         self._clock = clock
         self._shown_at = clock()
         self._width = 0

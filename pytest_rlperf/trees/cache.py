@@ -171,12 +171,15 @@ PRUNED = "pruned"
 """A file that is touched when the size was looked at."""
 LOOK_S = 3600.0
 TREES = "base trees"
+RESULTS, SNIPPETS = "results", "snippets"
 REMADE = {
     "bytecode": "bytecode",
     "numba": "kernels that Numba compiled",
     "profiles": "flame graphs",
     "scouts": "what runs remember of tests",
     "trainings": "trainings of tests of learning",
+    RESULTS: "results of what assistants measured",
+    SNIPPETS: "snippets that assistants compared",
 }
 """Folders of what a run makes again; it is dropped first where there is too much."""
 KEPT = {"pending": "saves that wait for rlperf accept", "proofs": "verdicts of --rlperf-prove"}

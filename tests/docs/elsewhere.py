@@ -21,6 +21,13 @@ COMPARED = (
     "test_both_values_their_change_and_both_verdicts_stand_side_by_side"
 )
 DUETS = f"{COMMANDS}/test_duet.py"
+EXPLAINED = f"{COMMANDS}/test_explain.py::" + (
+    "test_without_a_name_the_worst_is_explained_and_the_others_are_listed"
+)
+EXPLAINED_ONE = f"{COMMANDS}/test_explain.py::" + (
+    "test_a_test_is_named_by_its_node_id_or_a_part_that_no_other_has"
+)
+ASSISTED = f"{WHOLE}/test_mcp.py::test_each_answers_in_a_few_lines"
 NOTIFIED = f"{COMMANDS}/test_notify.py::test_a_regression_is_posted_worst_first"
 COMMENTED = f"{COMMANDS}/comment/test_comment.py::" + (
     "test_the_report_becomes_a_comment_that_leads_to_the_run"
@@ -89,9 +96,15 @@ TESTED: Mapping[str, str] = {
     "rlperf duet 'python old.py' 'python new.py'": f"{DUETS}::"
     "test_a_slower_command_fails_and_one_that_is_faster_does_not",
     "rlperf export": f"{COMMANDS}/test_export.py::test_pytest_benchmark_compares_exported_files",
+    "rlperf explain": EXPLAINED,
+    "rlperf explain result.json": EXPLAINED,
+    "rlperf explain RESULT.json NODEID": EXPLAINED_ONE,
+    "pytest --rlperf --rlperf-against=HEAD --rlperf-terse": f"{WHOLE}/test_terse.py::"
+    "test_nothing_else_is_printed_and_what_is_plainly_fine_is_only_counted",
     "rlperf history": APPENDED,
     "rlperf history append": APPENDED,
     "rlperf history append RESULT.json": APPENDED,
+    "rlperf mcp": ASSISTED,
     "rlperf notify": NOTIFIED,
     "rlperf notify rlperf-report/report.json --webhook-env CHAT": NOTIFIED,
     "rlperf pre-push": f"{WHOLE}/test_hook.py::"

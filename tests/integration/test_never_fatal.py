@@ -21,7 +21,7 @@ BROKEN = {
     "profile.profiler.Profiler.explain": "no profile",
     "gate.publishing.render_failure": "the rest cannot be told",
     "report.terminal.render_cost": "this is not all",
-    "gate.track.RememberedScouts.keep": "nothing is remembered for the next run",
+    "gate.remembered.RememberedScouts.keep": "nothing is remembered for the next run",
     "gate.publishing.render_markdown": "report.md cannot be written",
     "gate.publishing.render_page": "report.html cannot be written",
     "gate.publishing.write_job_summary": "no job summary",
