@@ -420,6 +420,4 @@ def take_over(target: Array, source: Array, name: str) -> None:
         raise SettingError(
             f"{name} is {source.dtype} {source.shape}, not {target.dtype} {target.shape}."
         )
-    if not np.isfinite(source).all():
-        raise SettingError(f"{name} holds numbers that are not finite.")
     target[...] = source
