@@ -19,7 +19,7 @@ from pytest_rlperf.report.result_file import ResultContent, read_run, result_tex
 from pytest_rlperf.report.terminal import render_failure, render_sections
 from pytest_rlperf.report.text import render_summary, worst_first
 from pytest_rlperf.shards.onto import lay_over
-from pytest_rlperf.shards.union import Measured, union
+from pytest_rlperf.shards.union import FinishedRun, union
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -49,7 +49,7 @@ def run(arguments: Namespace) -> int:
     return merged.exit_code
 
 
-def merge(paths: Sequence[Path], onto: Path | None = None) -> Measured:
+def merge(paths: Sequence[Path], onto: Path | None = None) -> FinishedRun:
     """Return what the results in these files come to; raises a sentence where they do not fit."""
     results = [_measured(path) for path in paths]
     if onto is None:
@@ -58,12 +58,12 @@ def merge(paths: Sequence[Path], onto: Path | None = None) -> Measured:
     return lay_over(_measured(onto), top)
 
 
-def _measured(path: Path) -> Measured:
+def _measured(path: Path) -> FinishedRun:
     measured, content = read_run(path)
-    return Measured(path, measured, content.get("exit_code", 0))
+    return FinishedRun(path, measured, content.get("exit_code", 0))
 
 
-def content_of(merged: Measured) -> ResultContent:
+def content_of(merged: FinishedRun) -> ResultContent:
     return run_as_dict(merged.run, merged.exit_code)
 
 
@@ -82,7 +82,7 @@ def lines_of(run: RunResult) -> list[str]:
 # -- the report -----------------------------------------------------------------------------------
 
 
-def write_report(merged: Measured, folder: Path) -> Measured:
+def write_report(merged: FinishedRun, folder: Path) -> FinishedRun:
     """Write the report with its figures, and return the result as it names them."""
     try:
         folder.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What a duet of commands is asked for, and what came of it."""
+"""Settings and results of a duet of commands."""
 
 import statistics
 from collections.abc import Mapping, Sequence

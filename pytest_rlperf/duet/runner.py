@@ -81,7 +81,7 @@ class Gone(Exception):
     """The other end of the socket is."""
 
 
-class Children:
+class StartedPrograms:
     """Starts processes and waits for them, with one eye on the socket."""
 
     def __init__(self, channel: socket.socket) -> None:
@@ -179,7 +179,7 @@ def kill_all(group: int) -> int:
 
 def play(runner: Runner, channel: socket.socket) -> None:
     """Do what is told, until the other end is gone."""
-    children, lines = Children(channel), channel.makefile("rb", buffering=0)
+    children, lines = StartedPrograms(channel), channel.makefile("rb", buffering=0)
     command, prepare = Program(*runner.command), Program(*runner.prepare)
     kept = (os.POSIX_SPAWN_OPEN, 2, runner.errors, ANEW, 0o600)
     quiet = [(os.POSIX_SPAWN_OPEN, 1, os.devnull, os.O_WRONLY, 0), kept]

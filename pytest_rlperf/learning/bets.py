@@ -48,7 +48,7 @@ DETECT_POWER = 0.9
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class SeedLoss:
     """One seed: what head learned less than the base, and what the base learned, in one unit."""
 
     loss: float
@@ -100,7 +100,7 @@ def log_wealth(differences: Iterable[float]) -> float:
     return last
 
 
-def decide(differences: Sequence[Difference], gate: LearningGate, exhausted: bool) -> Decision:
+def decide(differences: Sequence[SeedLoss], gate: LearningGate, exhausted: bool) -> Decision:
     """Decide on the pairs so far; a pure function of their order."""
     pairs = len(differences)
     outcome = _outcome(differences, gate) if pairs >= LEAST_SEEDS else None
@@ -115,7 +115,7 @@ def decide(differences: Sequence[Difference], gate: LearningGate, exhausted: boo
     )
 
 
-def _outcome(differences: Sequence[Difference], gate: LearningGate) -> Outcome | None:
+def _outcome(differences: Sequence[SeedLoss], gate: LearningGate) -> Outcome | None:
     sure = -math.log(LIMIT_LEVEL)
     if _bets_above(differences, gate.threshold) >= sure and (
         _bets_above(differences, 0.0) >= -math.log(gate.unchanged_level)
@@ -127,20 +127,20 @@ def _outcome(differences: Sequence[Difference], gate: LearningGate) -> Outcome |
     return Outcome.IMPROVED if better else Outcome.UNCHANGED
 
 
-def _bets_above(differences: Sequence[Difference], share: float) -> float:
+def _bets_above(differences: Sequence[SeedLoss], share: float) -> float:
     return log_wealth(each.beyond(share) for each in differences)
 
 
-def _bets_below(differences: Sequence[Difference], share: float) -> float:
+def _bets_below(differences: Sequence[SeedLoss], share: float) -> float:
     return log_wealth(-each.beyond(share) for each in differences)
 
 
-def loss_of(differences: Sequence[Difference]) -> float:
+def loss_of(differences: Sequence[SeedLoss]) -> float:
     """Return the loss of all seeds together, as a share of what the base learned with them."""
     return fmean(each.loss for each in differences) / fmean(each.learned for each in differences)
 
 
-def interval_of(differences: Sequence[Difference]) -> Interval | None:
+def interval_of(differences: Sequence[SeedLoss]) -> Interval | None:
     """Return the loss with the values that no bet has refuted: 95 %, at every moment.
     None: there are so few that nothing can be refuted.
     """
@@ -170,7 +170,7 @@ def _edge(is_refuted: Callable[[float], bool], middle: float, step: float) -> fl
     return middle + outside
 
 
-def _detectable(differences: Sequence[Difference], gate: LearningGate) -> float:
+def _detectable(differences: Sequence[SeedLoss], gate: LearningGate) -> float:
     """Return about the loss that so many pairs of this spread would have called in nine of ten
     runs: the wealth of who believes the truth grows by half the square of mean over spread a pair.
     """

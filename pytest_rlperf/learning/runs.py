@@ -43,7 +43,7 @@ class Trained:
 
 
 class Seeds(Protocol):
-    """What is still to be trained of a test."""
+    """The seeds of a test that are still to be trained."""
 
     @property
     def open(self) -> bool: ...

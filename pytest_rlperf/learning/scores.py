@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import accumulate, pairwise
 
-from pytest_rlperf.learning.bets import Difference
+from pytest_rlperf.learning.bets import SeedLoss
 from pytest_rlperf.model.learning import LEAST_SEEDS, Curve, LearningMetric, LearningSpec, Training
 
 TRIMMED = 0.25
@@ -85,7 +85,7 @@ def tasks_of(trainings: Sequence[Training]) -> tuple[str, ...]:
     return tuple(named) or ("",)
 
 
-def differences_of(tasks: Mapping[str, TaskScores]) -> tuple[Difference, ...] | None:
+def differences_of(tasks: Mapping[str, TaskScores]) -> tuple[SeedLoss, ...] | None:
     """Return the differences that are judged; None: there is a task that the base does not learn,
     so that nothing of it could be lost.
     """
@@ -93,7 +93,7 @@ def differences_of(tasks: Mapping[str, TaskScores]) -> tuple[Difference, ...] | 
         return None
     losses = _means((task.losses, task.unit) for task in tasks.values())
     learned = _means((task.learned, task.unit) for task in tasks.values())
-    return tuple(map(Difference, losses, learned))
+    return tuple(map(SeedLoss, losses, learned))
 
 
 def _means(tasks: Iterable[tuple[Sequence[float], float]]) -> Iterator[float]:
@@ -169,7 +169,7 @@ def interquartile_mean(values: Sequence[float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """What the seeds of one side came to after so many steps."""
+    """The returns of one side's seeds after so many steps."""
 
     steps: float
     low: float  # a quarter of them lies below

@@ -18,10 +18,10 @@ from pytest_rlperf.model.result import Part, RunResult, TestResult
 from pytest_rlperf.reading import refuse
 from pytest_rlperf.report.result_file import ANEW
 from pytest_rlperf.report.text import SHORT
-from pytest_rlperf.shards.union import Measured, claimed_first, part_of
+from pytest_rlperf.shards.union import FinishedRun, claimed_first, part_of
 
 
-def lay_over(full: Measured, top: Measured) -> Measured:
+def lay_over(full: FinishedRun, top: FinishedRun) -> FinishedRun:
     """Return the full result with the tests of `top` in place of the same ones, or behind them."""
     if full.run.shard is not None:
         raise UsageError(
@@ -34,7 +34,7 @@ def lay_over(full: Measured, top: Measured) -> Measured:
         )
     below = _with_parts(full.run, frozenset())
     run = _laid_over(below, _with_parts(top.run, {part.name for part in below.parts}))
-    return Measured(top.path, run, _exit_code(run, top))
+    return FinishedRun(top.path, run, _exit_code(run, top))
 
 
 def _moment(path: Path, run: RunResult) -> datetime.datetime:
@@ -110,7 +110,7 @@ def _laid_over(full: RunResult, top: RunResult) -> RunResult:
 # -- its exit code ------------------------------------------------------------------------------
 
 
-def _exit_code(run: RunResult, top: Measured) -> int:
+def _exit_code(run: RunResult, top: FinishedRun) -> int:
     """Return that of the run on top; where that is fine, whether any other test still fails."""
     if top.exit_code != ExitCode.FINE:
         return top.exit_code

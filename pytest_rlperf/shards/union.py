@@ -25,7 +25,7 @@ ANEW = "measure them again, all of one commit and with the same options"
 
 
 @dataclass(frozen=True, slots=True)
-class Measured:
+class FinishedRun:
     """A run with the exit code that it came to, and where its result lies."""
 
     path: Path
@@ -33,7 +33,7 @@ class Measured:
     exit_code: int
 
 
-def union(results: Sequence[Measured]) -> Measured:
+def union(results: Sequence[FinishedRun]) -> FinishedRun:
     """Return what all shards of a suite come to; raises a sentence where they are not that."""
     shards = {each.path: _shard_of(each) for each in results}
     _refuse_other_numbers(results, shards)
@@ -42,10 +42,10 @@ def union(results: Sequence[Measured]) -> Measured:
     first = shards[ordered[0].path]
     _refuse_gaps([each.run for each in ordered], first)
     run = _merged([each.run for each in ordered], first)
-    return Measured(ordered[0].path, run, _exit_code(run, ordered))
+    return FinishedRun(ordered[0].path, run, _exit_code(run, ordered))
 
 
-def _shard_of(measured: Measured) -> Shard:
+def _shard_of(measured: FinishedRun) -> Shard:
     if measured.run.parts:
         raise UsageError(
             f"{measured.path} was put together of several runs already; name the results of single "
@@ -62,7 +62,7 @@ def _shard_of(measured: Measured) -> Shard:
 # -- what is refused --------------------------------------------------------------------------
 
 
-def _refuse_other_numbers(results: Sequence[Measured], shards: Mapping[Path, Shard]) -> None:
+def _refuse_other_numbers(results: Sequence[FinishedRun], shards: Mapping[Path, Shard]) -> None:
     first, *others = results
     for other in others:
         one, two = shards[first.path], shards[other.path]
@@ -127,7 +127,7 @@ def _python(run: RunResult) -> str:
     return f"{run.fingerprint.get('implementation', '')} {'.'.join(version)}".strip()
 
 
-def _refuse_different(results: Sequence[Measured]) -> None:
+def _refuse_different(results: Sequence[FinishedRun]) -> None:
     for one, two in pairwise(sorted(results, key=lambda each: _shard_of(each).index)):
         for what, ask in ALIKE:
             _refuse_unlike(one, two, what, ask(one.run), ask(two.run))
@@ -152,7 +152,9 @@ def _refuse_different(results: Sequence[Measured]) -> None:
         raise UsageError(f"the shards were compared with {names}; {ANEW}.")
 
 
-def _refuse_unlike(one: Measured, two: Measured, what: str, first: object, second: object) -> None:
+def _refuse_unlike(
+    one: FinishedRun, two: FinishedRun, what: str, first: object, second: object
+) -> None:
     if first != second:
         a, b = _shard_of(one).number, _shard_of(two).number
         raise UsageError(
@@ -262,7 +264,7 @@ GRAVE = (ExitCode.FAILED, ExitCode.INTERRUPTED)
 """Codes that one shard gives to all, the first of them before the second."""
 
 
-def _exit_code(run: RunResult, results: Sequence[Measured]) -> int:
+def _exit_code(run: RunResult, results: Sequence[FinishedRun]) -> int:
     """Return that of a run which had measured all tests itself."""
     codes = {each.exit_code for each in results}
     grave = [code for code in GRAVE if code in codes]

@@ -10,7 +10,7 @@ import pytest
 from pytest_rlperf.cli import main
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.report.result_file import run_as_dict, write_json
-from pytest_rlperf.shards.union import Measured
+from pytest_rlperf.shards.union import FinishedRun
 from tests.factories import a_test, verdict
 from tests.sample_runs import WHY
 from tests.shards.suites import SUITE, all_of_them, alone, measured
@@ -25,13 +25,13 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def written(*results: Measured) -> list[str]:
+def written(*results: FinishedRun) -> list[str]:
     for each in results:
         write_json(each.path, run_as_dict(each.run, each.exit_code))
     return [str(each.path) for each in results]
 
 
-def fine_shards() -> list[Measured]:
+def fine_shards() -> list[FinishedRun]:
     return [measured(k, [a_test(n, verdict=FINE) for n in SUITE[k - 1 :: 4]]) for k in (1, 2, 3, 4)]
 
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_rlperf.learning.bets import (
-    Difference,
     LearningGate,
+    SeedLoss,
     decide,
     interval_of,
     log_wealth,
@@ -47,9 +47,9 @@ WORSE = {
 }
 
 
-def shares(losses: Iterable[float]) -> list[Difference]:
+def shares(losses: Iterable[float]) -> list[SeedLoss]:
     """Differences, where the base learns 1 with every seed."""
-    return [Difference(loss, 1.0) for loss in losses]
+    return [SeedLoss(loss, 1.0) for loss in losses]
 
 
 def outcome_of(draw: Draw, rng: random.Random, gate: LearningGate) -> tuple[Outcome | None, int]:
@@ -161,8 +161,8 @@ def test_few_seeds_have_no_interval():
 @given(Differences, st.floats(0.01, 100))
 def test_the_unit_of_differences_does_not_matter(losses: list[float], unit: float):
     gate = LearningGate(0.10)
-    there = [Difference(loss, 2.0 + loss / 10) for loss in losses]
-    again = [Difference(unit * each.loss, unit * each.learned) for each in there]
+    there = [SeedLoss(loss, 2.0 + loss / 10) for loss in losses]
+    again = [SeedLoss(unit * each.loss, unit * each.learned) for each in there]
     assert decide(again, gate, True).outcome is decide(there, gate, True).outcome
 
 
@@ -173,11 +173,11 @@ def test_a_head_that_always_learns_the_allowed_share_less_is_hardly_ever_called(
     rng, gate = random.Random(6), LearningGate(0.10)
     outcomes = []
     for _ in range(400):
-        differences: list[Difference] = []
+        differences: list[SeedLoss] = []
         decision = decide(differences, gate, False)
         while decision.outcome is None:
             base, other = (rng.lognormvariate(5, 0.5) for _ in range(2))
-            differences.append(Difference(base - 0.9 * other, base))
+            differences.append(SeedLoss(base - 0.9 * other, base))
             decision = decide(differences, gate, len(differences) == MOST)
         outcomes.append(decision.outcome)
     assert outcomes.count(Outcome.REGRESSED) <= 18  # 10, and 2.6 standard deviations

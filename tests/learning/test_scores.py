@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.learning.bets import Difference, loss_of
+from pytest_rlperf.learning.bets import SeedLoss, loss_of
 from pytest_rlperf.learning.scores import (
     TaskScores,
     bootstrap,
@@ -34,7 +34,7 @@ def of(head: list[Training], base: list[Training], **spec: Any) -> TaskScores:
 
 def lost(scores: TaskScores) -> float:
     """The share of what the base learned."""
-    return loss_of(list(map(Difference, scores.losses, scores.learned)))
+    return loss_of(list(map(SeedLoss, scores.losses, scores.learned)))
 
 
 RISING: Curve = ((0, 0.0), (10, 100.0), (20, 100.0))
@@ -89,7 +89,7 @@ def test_of_several_tasks_each_counts_on_its_own_scale():
     head = [Training(0, {"pole": ((0, 250.0),), "car": ((0, 0.5),)})]
     base = [Training(0, {"pole": ((0, 500.0),), "car": ((0, 0.5),)})]
     differences = differences_of(scored(head, base, LearningSpec()))
-    assert differences == (Difference(0.25, 1.0),)
+    assert differences == (SeedLoss(0.25, 1.0),)
 
 
 Pairs = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(1, 1e3)), min_size=7, max_size=12)

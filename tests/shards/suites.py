@@ -9,7 +9,7 @@ from pytest_rlperf.gate.track import Benchmark
 from pytest_rlperf.model.result import RunResult, TestResult
 from pytest_rlperf.model.shard import Shard
 from pytest_rlperf.model.spec import Spec
-from pytest_rlperf.shards.union import Measured
+from pytest_rlperf.shards.union import FinishedRun
 from tests.factories import a_test, run_result
 
 SUITE = tuple(f"test_a.py::test_{letter}" for letter in "abcdefgh")
@@ -46,21 +46,21 @@ def measured(
     exit_code: int = 0,
     shard: Any = None,
     **fields: Any,
-) -> Measured:
+) -> FinishedRun:
     """The result of a shard; of its tests every `count`-th is its own."""
     own = [a_test(nodeid) for nodeid in SUITE[index - 1 :: count]] if tests is None else tests
     told = a_shard(index, count, **(shard or {}))
     run = run_result(*own, base_commit="b" * 40, fingerprint=FACTS, shard=told, **fields)
-    return Measured(Path(f"shard{index}.json"), run, exit_code)
+    return FinishedRun(Path(f"shard{index}.json"), run, exit_code)
 
 
-def all_of_them(**fields: Any) -> list[Measured]:
+def all_of_them(**fields: Any) -> list[FinishedRun]:
     return [measured(index, **fields) for index in (1, 2, 3, 4)]
 
 
 def alone(
     *tests: TestResult, path: str = "full.json", exit_code: int = 0, **fields: Any
-) -> Measured:
+) -> FinishedRun:
     """The result of a run that is no shard."""
     run: RunResult = run_result(*tests, **{"fingerprint": FACTS, **fields})
-    return Measured(Path(path), run, exit_code)
+    return FinishedRun(Path(path), run, exit_code)

@@ -16,7 +16,7 @@ from pytest_rlperf.report.page.document import render_page
 from pytest_rlperf.report.result_file import run_as_dict, run_from
 from pytest_rlperf.report.terminal import render_sections
 from pytest_rlperf.shards.onto import lay_over
-from pytest_rlperf.shards.union import Measured, union
+from pytest_rlperf.shards.union import FinishedRun, union
 from tests.factories import a_test, verdict
 from tests.sample_runs import RANKS, SCALING
 from tests.shards.suites import FACTS, SUITE, all_of_them, alone, measured
@@ -27,16 +27,16 @@ FINE = verdict(change=(0.01, 0.0, 0.02))
 EARLIER, LATER = "2030-01-02 03:04 ffffffffff", "2030-01-05 06:07 eeeeeeeeee"
 
 
-def full(*tests: Any, **fields: Any) -> Measured:
+def full(*tests: Any, **fields: Any) -> FinishedRun:
     return alone(*(tests or (a_test(A), a_test(B))), **fields)
 
 
-def top(*tests: Any, **fields: Any) -> Measured:
+def top(*tests: Any, **fields: Any) -> FinishedRun:
     when = {"created": "2030-01-05T06:07:08+00:00", "commit": "e" * 40, "path": "part.json"}
     return alone(*tests, **{**when, **fields})
 
 
-def rows(merged: Measured) -> list[tuple[str, str | None]]:
+def rows(merged: FinishedRun) -> list[tuple[str, str | None]]:
     return [(test.nodeid, test.part) for test in merged.run.tests]
 
 
@@ -184,7 +184,7 @@ def test_the_alert_of_a_kpi_fails_as_long_as_its_test_is_not_measured_again():
         (full(created="soon"), top(a_test(B)), "full.json is of 'soon', which is no time;"),
     ],
 )
-def test_what_cannot_be_laid_over_is_refused(under: Measured, over: Measured, said: str):
+def test_what_cannot_be_laid_over_is_refused(under: FinishedRun, over: FinishedRun, said: str):
     with pytest.raises(UsageError) as caught:
         lay_over(under, over)
     assert said in str(caught.value)

@@ -14,7 +14,7 @@ from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Status
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.result import Vanished
 from pytest_rlperf.report.result_file import read_run, run_as_dict, run_from
-from pytest_rlperf.shards.union import Measured, union
+from pytest_rlperf.shards.union import FinishedRun, union
 from tests.factories import a_test, verdict
 from tests.shards.suites import FACTS, SUITE, all_of_them, alone, measured
 
@@ -23,13 +23,13 @@ NOTHING = verdict(Outcome.NO_BASELINE, "it is new")
 COMPARED = verdict(change=(0.01, 0.0, 0.02))
 
 
-def with_fourth(**fields: Any) -> list[Measured]:
+def with_fourth(**fields: Any) -> list[FinishedRun]:
     """The fourth shard differs by these fields of its run."""
     *others, last = all_of_them()
     return [*others, replace(last, run=replace(last.run, **fields))]
 
 
-def of_shard(**fields: Any) -> list[Measured]:
+def of_shard(**fields: Any) -> list[FinishedRun]:
     return [*all_of_them()[:3], measured(4, shard=fields)]
 
 
@@ -141,7 +141,7 @@ def test_the_suite_ends_as_one_run_would_have(
 
 TWICE = [*all_of_them(), replace(measured(2), path=Path("again.json"))]
 
-REFUSALS: dict[str, tuple[Callable[[], list[Measured]], str]] = {
+REFUSALS: dict[str, tuple[Callable[[], list[FinishedRun]], str]] = {
     "a missing shard": (
         lambda: [measured(k) for k in (1, 2, 4)],
         "shard 3 of 4 is missing: its run left no result, or it was not named; measure it again.",
