@@ -12,6 +12,7 @@ import pytest
 
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.history import DATA_BRANCH
+from pytest_rlperf.model.environment import OtherPython
 from pytest_rlperf.model.memory import Limits, parse_limit
 from pytest_rlperf.model.quantity import parse_fraction, parse_seconds
 from pytest_rlperf.model.shard import ShardNumber
@@ -30,6 +31,7 @@ MEMORY = {
 
 INI = {
     "rlperf_against": "git revision to compare with, as --rlperf-against",
+    "rlperf_against_python": "interpreter of the base side, as --rlperf-against-python",
     "rlperf_else_against": "as --rlperf-else-against",
     "rlperf_threshold": "allowed slowdown, as --rlperf-threshold",
     "rlperf_shard_by": "result whose seconds balance the shards, as --rlperf-shard-by",
@@ -83,6 +85,7 @@ class Settings:
     """The wishes of the user, checked."""
 
     against: str | None
+    against_python: OtherPython | None  # under which the base side runs; None: under this one
     else_against: str | None  # the revision to compare with where this machine has no baseline
     head: str | None  # the revision to measure; None: the working tree
     save: str | None  # record a baseline of this name
@@ -129,6 +132,13 @@ def add_options(parser: pytest.Parser) -> None:
         "--rlperf-against",
         metavar="REF",
         help="Compare with this git revision; REF... is the merge base with it.",
+    )
+    group.addoption(
+        "--rlperf-against-python",
+        metavar="PATH",
+        help="Compare with the same tree, or with the revision of --rlperf-against, in another "
+        "environment: that of this interpreter or virtual environment, which needs pytest and "
+        "psutil.",
     )
     group.addoption(
         "--rlperf-else-against",
@@ -256,7 +266,8 @@ def add_options(parser: pytest.Parser) -> None:
 
 def read_settings(config: pytest.Config) -> Settings:
     """Read the command line first, then ini; the first thing wrong is raised as one sentence."""
-    against = _against(config)
+    against, python = _against(config), _against_python(config)
+    compared = against is not None or python is not None
     threshold = _text(config, "threshold")
     budget = _seconds(config.getoption("rlperf_budget"))
     usual_budget = _seconds(config.getini("rlperf_budget") or None) or BUDGET_S
@@ -265,7 +276,8 @@ def read_settings(config: pytest.Config) -> Settings:
     categories = config.getoption("rlperf_category") or config.getini("rlperf_category")
     return Settings(
         against=against,
-        else_against=_else_against(config, against),
+        against_python=python,
+        else_against=_else_against(config, compared),
         head=_head(config, against),
         save=_save_name(config),
         baseline=_baseline_name(_text(config, "baseline"), "--rlperf-baseline"),
@@ -278,10 +290,10 @@ def read_settings(config: pytest.Config) -> Settings:
         shard=_shard(config),
         shard_by=_shard_by(config),
         strict=_flag(config, "strict"),
-        reached=_reached(config, against),
+        reached=_reached(config, against, python),
         skip_same_code=_skip_same_code(config),
         prove=bool(config.getoption("rlperf_prove")),
-        profile=_profile(config, against),
+        profile=_profile(config, compared),
         limits=_limits(config),
         json=None if json_file is None else checked_file(here / json_file),
         report=None if report is None else checked_folder(here / report),
@@ -306,9 +318,9 @@ def _limits(config: pytest.Config) -> Limits:
 
 
 LONE = (
-    "against", "else_against", "head", "save", "baseline", "baselines", "foreign", "threshold",
-    "budget", "category", "shard", "shard_by", "strict", "reached", "same_code", "prove", "profile",
-    *MEMORY, "json", "report", "terse",
+    "against", "against_python", "else_against", "head", "save", "baseline", "baselines", "foreign",
+    "threshold", "budget", "category", "shard", "shard_by", "strict", "reached", "same_code",
+    "prove", "profile", *MEMORY, "json", "report", "terse",
 )  # fmt: skip
 """Options that mean nothing without `--rlperf`."""
 
@@ -335,26 +347,44 @@ def _seconds(text: str | None) -> float | None:
     return None if text is None else parse_seconds(text, "--rlperf-budget")
 
 
-PARTNERS = ("against", "prove", "save", "baseline")
+PARTNERS = ("against", "against_python", "prove", "save", "baseline")
 """Options that say with whom the tests are compared."""
+TOGETHER = {("against", "against_python"), ("save", "baseline")}
+"""A revision in another environment; and one name given twice, or refused later."""
+
+
+def _partners(config: pytest.Config) -> list[str]:
+    return [n for n in PARTNERS if config.getoption(f"rlperf_{n}") not in (None, False)]
 
 
 def _against(config: pytest.Config) -> str | None:
     """Put any partner on the command line before a revision in the ini file."""
-    partners = [n for n in PARTNERS if config.getoption(f"rlperf_{n}") not in (None, False)]
+    partners = _partners(config)
     for pair in combinations(partners, 2):
-        if pair != ("save", "baseline"):  # which is one name given twice, or refused later
-            first, second = pair
-            raise UsageError(
-                f"--rlperf-{first} and --rlperf-{second} exclude each other; give one of them."
-            )
-    return None if partners and partners != ["against"] else _text(config, "against")
+        if pair not in TOGETHER:
+            first, second = (f"--rlperf-{name.replace('_', '-')}" for name in pair)
+            raise UsageError(f"{first} and {second} exclude each other; give one of them.")
+    return None if partners and "against" not in partners else _text(config, "against")
 
 
-def _else_against(config: pytest.Config, against: str | None) -> str | None:
+def _against_python(config: pytest.Config) -> OtherPython | None:
+    """Find the interpreter: one of the command line is named from where that was written, one of
+    the ini file from pytest's root folder.
+    """
+    given: str | None = config.getoption("rlperf_against_python")
+    folder = config.invocation_params.dir
+    if given is None and {*_partners(config)} <= {"against"}:
+        given, folder = config.getini("rlperf_against_python") or None, config.rootpath
+    if given is None:
+        return None
+    from pytest_rlperf.environments.environment import find_interpreter  # few runs need it
+
+    return OtherPython(given, find_interpreter(given, folder))
+
+
+def _else_against(config: pytest.Config, compared: bool) -> str | None:
     """Return the second choice, unless something was chosen already."""
-    chosen = any(config.getoption(f"rlperf_{name}") not in (None, False) for name in PARTNERS)
-    return None if chosen or against is not None else _text(config, "else_against")
+    return None if _partners(config) or compared else _text(config, "else_against")
 
 
 def _judge_foreign(config: pytest.Config) -> bool:
@@ -373,12 +403,17 @@ def _head(config: pytest.Config, against: str | None) -> str | None:
     return revision
 
 
-def _reached(config: pytest.Config, against: str | None) -> bool:
+def _reached(config: pytest.Config, against: str | None, python: OtherPython | None) -> bool:
+    if python is not None and config.getoption("rlperf_reached"):
+        raise UsageError(
+            "--rlperf-reached and --rlperf-against-python exclude each other: another environment "
+            "reaches every test; leave one of them out."
+        )
     if against is None and config.getoption("rlperf_reached"):
         raise UsageError(
             "--rlperf-reached needs --rlperf-against, which tells since when files changed."
         )
-    return against is not None and _flag(config, "reached")
+    return against is not None and python is None and _flag(config, "reached")
 
 
 SHARD = re.compile(r"([0-9]{1,4})/([0-9]{1,4})")
@@ -436,9 +471,9 @@ def is_terse(config: pytest.Config) -> bool:
     return not proves and _flag(config, "terse")
 
 
-def _profile(config: pytest.Config, against: str | None) -> ProfileWish:
+def _profile(config: pytest.Config, compared: bool) -> ProfileWish:
     wish = ProfileWish.parse(_text(config, "profile"))
-    if wish.always and against is None and config.getoption("rlperf_profile") is not None:
+    if wish.always and not compared and config.getoption("rlperf_profile") is not None:
         raise UsageError(
             "--rlperf-profile needs --rlperf-against: it compares the code of two revisions, and a "
             "stored baseline holds none."

@@ -26,6 +26,7 @@ COMMANDS = {
     "report": "report.html, report.md and report.json from a result of --rlperf-json",
     "scale": "what MPI jobs would do on more nodes, modelled from measured ones",
     "trend": "what the history says of each test: changes, creep, flaky ones",
+    "upgrade": "which tests other versions of libraries or of Python make slower",
 }
 """Name and help; the module of `a-b` is `a_b`."""
 
@@ -56,6 +57,7 @@ EXITS: Mapping[str, Mapping[int, str]] = {
     },
     "notify": {0: "in any case: it never fails a build"},
     "pre-push": {1: "a test regressed or could not be measured: the push is stopped"},
+    "upgrade": {1: "as pytest --rlperf ends: a test got slower or failed", 6: "the same"},
 }
 """Exit codes of a command where it has others than the usual ones, or where those mean more."""
 

@@ -6,6 +6,7 @@ import datetime
 import os
 import sys
 from collections.abc import Sequence, Set
+from pathlib import Path
 
 import pytest
 
@@ -143,13 +144,17 @@ class MeasuringSession:
     def _facts(self, items: Sequence[pytest.Item], cores: Sequence[int]) -> Fingerprint:
         """Return the fingerprint of the machine and the libraries."""
         threads = {item.nodeid: self._specs[item.nodeid].threads for item in items}
-        try:
-            project, _ = top_level(self._config.rootpath)
-        except RlperfError:  # it is in no repository
-            project = self._config.rootpath
-        facts = read_fingerprint(cores, threads, project)
+        facts = read_fingerprint(cores, threads, self._project)
         ranked = any(map(nprocs_of, items))
         return facts | (session_mpi_facts(self._config, len(cores)) if ranked else {})
+
+    @property
+    def _project(self) -> Path:
+        """Return the folder of the repository under test; pytest's where it is in none."""
+        try:
+            return Path(top_level(self._config.rootpath)[0])
+        except RlperfError:
+            return self._config.rootpath
 
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         return Benchmark(

@@ -3,6 +3,7 @@
 import datetime
 import json
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import AbstractContextManager, contextmanager, suppress
@@ -12,6 +13,8 @@ from pathlib import Path
 import pytest
 
 from pytest_rlperf.baselines.run import BaselineRun, has_own_baseline
+from pytest_rlperf.environments.environment import describe, differences
+from pytest_rlperf.environments.report import render_both
 from pytest_rlperf.errors import ExitCode, RlperfError, never_fatal
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.campaign import Campaign
@@ -21,7 +24,13 @@ from pytest_rlperf.gate.publishing import report_tests, status_of
 from pytest_rlperf.gate.remembered import RememberedScouts
 from pytest_rlperf.gate.selection import Reached, reached_tests, selected_scope
 from pytest_rlperf.gate.track import Benchmark, Track
-from pytest_rlperf.gate.worker_args import Revisions, SavedRevision, staged, surroundings
+from pytest_rlperf.gate.worker_args import (
+    Elsewhere,
+    Revisions,
+    SavedRevision,
+    staged,
+    surroundings,
+)
 from pytest_rlperf.learning.campaign import LearningCampaign
 from pytest_rlperf.learning.kept import FOLDER as TRAININGS
 from pytest_rlperf.learning.kept import KeptTrainings, code_of
@@ -32,6 +41,7 @@ from pytest_rlperf.machine.host import available_cores
 from pytest_rlperf.memory.campaign import MemoryCampaign
 from pytest_rlperf.memory.runs import MemoryRuns
 from pytest_rlperf.model.block import Spending
+from pytest_rlperf.model.environment import Environments, OtherPython
 from pytest_rlperf.model.memory import JUDGED
 from pytest_rlperf.model.quantity import format_percent
 from pytest_rlperf.model.result import Fingerprint, Progress, RunResult, TestResult
@@ -69,8 +79,10 @@ class GateSession(MeasuringSession):
         self._revisions = Revisions(
             head=_resolved(config.rootpath, settings.head),
             base=_resolved(config.rootpath, settings.against) or self._second_choice(),
+            elsewhere=_described(settings.against_python),
         )
-        self._store = None if self._revision else BaselineRun.of(settings, config.rootpath)
+        self._environments = self._both_environments()
+        self._store = None if self._duets else BaselineRun.of(settings, config.rootpath)
         self._untouched = False  # whether there are tests, and the change reaches none of them
         self._suite: list[Benchmark] = []  # those of other shards too
         self._shard: Shard | None = None  # None: the run is of the whole suite
@@ -88,9 +100,23 @@ class GateSession(MeasuringSession):
         self._notices += (f"{NO_OWN}: compared with {revision.label} instead; {SAVE_ONE}",)
         return revision
 
+    def _both_environments(self) -> Environments | None:
+        """Return in what the two environments differ; None: there is one only."""
+        elsewhere = self._revisions.elsewhere
+        if elsewhere is None:
+            return None
+        head, home = describe(sys.executable), self._project
+        differing = differences(elsewhere.description, head, home)
+        return Environments(elsewhere.python.place, differing)
+
     @property
     def _revision(self) -> Revision | None:
         return self._revisions.base
+
+    @property
+    def _duets(self) -> bool:
+        """Return whether there is another side to play with: a revision or an environment."""
+        return self._revision is not None or self._revisions.elsewhere is not None
 
     @property
     def _measures_working_tree(self) -> bool:
@@ -98,7 +124,11 @@ class GateSession(MeasuringSession):
 
     @property
     def _against(self) -> str | None:
-        return None if self._revision is None else self._revision.label
+        revision = None if self._revision is None else self._revision.label
+        if self._environments is None:
+            return revision
+        where = f"the environment {self._environments.base}"
+        return f"{revision} in {where}" if revision else where
 
     @property
     def _profiles_s(self) -> float:
@@ -279,6 +309,7 @@ class GateSession(MeasuringSession):
             show=show,
             kept=self._kept_trainings(benchmarks, facts),
             stored=self._stored_learning(),
+            one_environment=self._environments is None,
         )
         _end_where_nothing_changed(stage, [each.track for each in learning.tracks.values()])
         return learning
@@ -295,8 +326,8 @@ class GateSession(MeasuringSession):
     ) -> KeptTrainings | None:
         """Return what earlier runs have trained; None: nothing is learned here."""
         learning = [b for b in benchmarks if b.learning]
-        if not learning:
-            return None
+        if not learning or self._environments is not None:
+            return None  # what is kept was trained in one environment
         config, root, base = self._config, self._config.rootpath, self._revision
         files = {root / b.nodeid.partition("::")[0] for b in learning}
         tests = overlay_files(root, files, config.inipath)
@@ -348,6 +379,7 @@ class GateSession(MeasuringSession):
         if self._store is None:
             base = None if self._revision is None else self._revision.sha
             run = replace(run, against=self._against, base_commit=base)
+            run = replace(run, environments=self._environments)
         else:
             run = replace(run, against=self._store.label, vanished=self._store.vanished)
         return self._rules.applied(run)
@@ -359,20 +391,21 @@ class GateSession(MeasuringSession):
             return (report.outcome if report.when == "call" else ""), "", ""
         return status_of(report)
 
-    def pytest_report_header(self) -> str:
+    def pytest_report_header(self) -> list[str]:
         s = self._settings
         if self._store is not None:
             partner = self._store.header
         else:
             allowed = THRESHOLD_AGAINST if s.threshold is None else s.threshold
             partner = f"against {self._against}, allowed {format_percent(allowed)}"
-            if s.against is None:
+            if s.against is None and self._environments is None:
                 partner = f"{NO_OWN}: {partner}"
         if s.shard is not None:
             partner = f"{s.shard}, {partner}"
-        explains = self._revision is not None and s.profile.on_regression
+        explains = self._duets and s.profile.on_regression
         most_s = self._profiles_s if explains else 0.0
-        return f"rlperf: {render_header(partner, s.budget_s, available_cores(), most_s)}"
+        line = render_header(partner, s.budget_s, available_cores(), most_s)
+        return [f"rlperf: {line}", *render_both(self._environments)]
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
@@ -451,11 +484,15 @@ class GateSession(MeasuringSession):
 
     @property
     def _comparison_asked(self) -> bool:
-        return self._revision is not None or self._strict
+        return self._duets or self._strict
 
 
 def _resolved(root: Path, ref: str | None) -> Revision | None:
     return None if ref is None else resolve(root, ref)
+
+
+def _described(python: OtherPython | None) -> Elsewhere | None:
+    return None if python is None else Elsewhere(python, describe(python.executable))
 
 
 def _gates(benchmarks: Sequence[Benchmark]) -> int:

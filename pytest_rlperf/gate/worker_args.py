@@ -9,7 +9,7 @@ import random
 import re
 import secrets
 import sys
-from collections.abc import Iterator, Set
+from collections.abc import Iterator, Sequence, Set
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
@@ -17,12 +17,19 @@ from typing import NamedTuple
 
 import pytest
 
+from pytest_rlperf.environments.environment import (
+    Description,
+    Environment,
+    environment_of,
+    link_measuring_code,
+)
 from pytest_rlperf.errors import RlperfError
 from pytest_rlperf.gate.partners import Kernels, Partner
 from pytest_rlperf.gate.selection import nprocs_of
 from pytest_rlperf.leaving import temporary_folder
 from pytest_rlperf.machine.host import one_of_each_first, physical_cores
 from pytest_rlperf.model.code import CodeChanges
+from pytest_rlperf.model.environment import OtherPython
 from pytest_rlperf.model.result import Fingerprint
 from pytest_rlperf.mpi.launcher import Launcher, Library, find_library, mpi_facts, pick_launcher
 from pytest_rlperf.options import Settings, read_mpi_wishes
@@ -54,12 +61,17 @@ OWN_TO_THE_SESSION = frozenset(
 """Options that steer the outer session; every other plain value is handed to the workers."""
 
 
-def session_arguments(config: pytest.Config) -> Iterator[str]:
+PLUGIN = "pytest_rlperf.plugin"
+
+
+def session_arguments(config: pytest.Config, *, elsewhere: bool = False) -> Iterator[str]:
     """Yield the workers' command line. What the ini file adds is cleared: its effect on options is
     handed over, while `-n` or `--cov` in it would break or slow the workers. What a test prints
-    goes to the worker's output file: captured by pytest it would be lost with a crash.
+    goes to the worker's output file: captured by pytest it would be lost with a crash. Where one
+    side runs `elsewhere`, this plugin may not be installed there, or in another version: it is
+    named by its module, and what the environment has of it is not loaded.
     """
-    yield from ("-p", _own_name(config))
+    yield from ("-p", PLUGIN, "-p", "no:rlperf") if elsewhere else ("-p", _own_name(config))
     # The last imports hypothesis when the session ends: 0.2 s.
     for plugin in ("cacheprovider", "xdist", "rerunfailures", "hypothesispytest"):
         yield from ("-p", f"no:{plugin}")
@@ -77,9 +89,8 @@ def session_arguments(config: pytest.Config) -> Iterator[str]:
 
 def _own_name(config: pytest.Config) -> str:
     """Return the name this plugin was loaded by: its entry point's, or its module's by `-p`."""
-    module = "pytest_rlperf.plugin"
     named = config.pluginmanager.list_name_plugin()
-    return next((name for name, p in named if getattr(p, "__name__", "") == module), module)
+    return next((name for name, p in named if getattr(p, "__name__", "") == PLUGIN), PLUGIN)
 
 
 def relative_inipath(config: pytest.Config) -> str | None:
@@ -106,6 +117,7 @@ def _is_plain(value: object) -> bool:
     return True
 
 
+NO_RANKS = "MPI tests are not compared between environments, whose MPIs may differ"
 SELECTING = frozenset({"deselect", "ignore", "ignore_glob"})
 """Options that tell which tests run, and nothing of how."""
 STEERING = (
@@ -160,12 +172,20 @@ class SavedRevision(NamedTuple):
     created: str  # when
 
 
+class Elsewhere(NamedTuple):
+    """Another environment, as it described itself."""
+
+    python: OtherPython
+    description: Description
+
+
 class Revisions(NamedTuple):
     """The revisions that are compared; None: the working tree, or no base at all."""
 
     head: Revision | None = None
     base: Revision | None = None
     saved: SavedRevision | None = None  # whose code tells which tests need no measuring
+    elsewhere: Elsewhere | None = None  # the environment of the base; None: that of head
 
 
 @contextmanager
@@ -190,8 +210,11 @@ def staged(
         compared = base or then
         home = config.rootpath if compared is None else compared.head.top
         seed_bytecode(cache, list(sys.modules.values()), besides=home)
-        same_code = _same_code(config.rootpath, settings, revisions, head, compared)
-        sides = _sides(config, home, head, base, isinstance(partner, Kernels))
+        environment = _environment(revisions.elsewhere, folder, home)
+        same_code = None
+        if environment is None:  # else the same code may do something else
+            same_code = _same_code(config.rootpath, settings, revisions, head, compared)
+        sides = _sides(config, home, head, base, isinstance(partner, Kernels), environment)
         physical = physical_cores(cores)
         stage = Stage(
             # Where both are the same, one run of each test tells whether it fails.
@@ -199,7 +222,7 @@ def staged(
             home=home,
             import_roots=import_roots(home, sys.path, sys.modules, sys.meta_path),
             sys_path=tuple(sys.path),
-            pytest_args=tuple(session_arguments(config)),
+            pytest_args=tuple(session_arguments(config, elsewhere=environment is not None)),
             inipath=relative_inipath(config),
             options=plain_options(config),
             caches=cache,
@@ -207,13 +230,33 @@ def staged(
             cores=one_of_each_first(physical),
             seed=random.SystemRandom().randrange(2**32),
             token=secrets.token_hex(8),
-            launcher=session_launcher(config) if any(map(nprocs_of, session.items)) else None,
+            launcher=_launcher(session, environment),
             disturbed=isinstance(partner, Kernels) and partner.saving,
             same_code=same_code,
             # Kernels would feel a neighbour that the stored ratio has not met.
-            lanes=1 if base is None else max(1, min(LANES_MAX, len(physical))),
+            lanes=1 if base is None and environment is None else _lanes(physical),
         )
         yield stage, () if base is None else base.notices
+
+
+def _lanes(physical: Sequence[Sequence[int]]) -> int:
+    return max(1, min(LANES_MAX, len(physical)))
+
+
+def _environment(elsewhere: Elsewhere | None, folder: Path, home: Path) -> Environment | None:
+    """Return the environment of the base's workers; None: it is that of head."""
+    if elsewhere is None:
+        return None
+    link = link_measuring_code(folder)
+    executable = elsewhere.python.executable
+    return environment_of(executable, elsewhere.description, link, home, sys.path)
+
+
+def _launcher(session: pytest.Session, environment: Environment | None) -> Launcher | str | None:
+    """Return what starts ranks, or why nothing does; None: no test asks."""
+    if not any(map(nprocs_of, session.items)):
+        return None
+    return session_launcher(session.config) if environment is None else NO_RANKS
 
 
 def _same_code(
@@ -267,12 +310,19 @@ def _as_it_was(root: Path, revision: Revision) -> BaseTree:
 
 
 def _sides(
-    config: pytest.Config, top: Path, head: BaseTree | None, base: BaseTree | None, reference: bool
+    config: pytest.Config,
+    top: Path,
+    head: BaseTree | None,
+    base: BaseTree | None,
+    reference: bool,
+    environment: Environment | None,
 ) -> tuple[Side, ...]:
     cwd = config.invocation_params.dir
     here = Side(HEAD, config.rootpath, cwd, top) if head is None else _side(HEAD, head, cwd)
     if base is not None:
-        return here, _side(BASE, base, cwd)
+        return here, replace(_side(BASE, base, cwd), environment=environment)
+    if environment is not None:
+        return here, replace(here, side=BASE, environment=environment)
     return (here, replace(here, side=BASE, reference=True)) if reference else (here,)
 
 

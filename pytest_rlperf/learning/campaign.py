@@ -64,15 +64,18 @@ class LearningCampaign:
         show: Callable[[Progress], None],
         kept: KeptTrainings | None = None,
         stored: StoredReturns | None = None,
+        one_environment: bool = True,
     ) -> None:
         """Prepare a campaign in which `gates` verdicts share the build's false-alarm budget.
-        `stored` takes the place of a revision to compare with.
+        `stored` takes the place of a revision to compare with. Without `one_environment` what some
+        seeds learned the same says nothing of the others.
         """
         self.tracks = {b.nodeid: track_of(b, b.learning, stored) for b in benchmarks if b.learning}
         self._runs = runs
         self._gates = gates
         self._show = show
         self._kept = kept
+        self._one_environment = one_environment
 
     def run(self, budget: Budget) -> None:
         """Fill the tracks as far as the budget goes, each with its part of what is left."""
@@ -128,7 +131,7 @@ class LearningCampaign:
             track.track.failure = Failure(f"{ALL_FAILED}\n\n{track.of_head[0].failure}")
         if track.judged or not (pairs := track.pairs):
             return
-        first = pairs[:SURE_SEEDS]
+        first = pairs[:SURE_SEEDS] if self._one_environment else []
         if len(first) == SURE_SEEDS and all(head.is_identical(base) for head, base in first):
             track.track.ended = Ended(Outcome.IDENTICAL, IDENTICAL)
         else:

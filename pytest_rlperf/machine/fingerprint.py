@@ -88,10 +88,13 @@ def blas_version() -> str | None:
     says so is read, since importing numpy takes a tenth of a second.
     """
     numpy = find_spec("numpy")
-    if numpy is None or numpy.origin is None:
-        return None
+    return None if numpy is None or numpy.origin is None else blas_in(Path(numpy.origin).parent)
+
+
+def blas_in(numpy: Path) -> str | None:
+    """Name the one of the numpy in this folder."""
     try:
-        text = Path(numpy.origin).with_name("__config__.py").read_text(encoding="utf-8")
+        text = (numpy / "__config__.py").read_text(encoding="utf-8")
         tree = ast.parse(text)
     except (OSError, ValueError, SyntaxError):
         return None

@@ -11,6 +11,7 @@ from typing import TypedDict
 
 from pytest_rlperf.model.block import Block, Drift, PhaseResult, ReferenceTime, Spending
 from pytest_rlperf.model.code import CodeChanges
+from pytest_rlperf.model.environment import Environments
 from pytest_rlperf.model.kpi import KpiResult
 from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import MemoryResult
@@ -331,6 +332,7 @@ class RunResult:
     needed_s: float | None = None  # a budget that should do for all tests; None: this one did
     shard: Shard | None = None  # the part of a suite that it is; None: it is no part
     parts: tuple[Part, ...] = ()  # the runs that its tests are from; none: this one alone
+    environments: Environments | None = None  # None: both sides have the same one
 
     @property
     def compared(self) -> bool:

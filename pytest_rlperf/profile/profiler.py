@@ -299,7 +299,8 @@ class Profiler:
     def _profile(self, played: Played, side: int) -> SideProfile:
         profile = _slices_profile(played, side)
         assert profile is not None
-        return side_profile(profile, Places(self.stage.sides[side].tree, self.stage.sys_path))
+        own = self.stage.sides[side]
+        return side_profile(profile, Places(own.tree, self.stage.path_of(own)))
 
     def _add_lines(self, tracks: Sequence[Track], until: float) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}

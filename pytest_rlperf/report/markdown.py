@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 
+from pytest_rlperf.environments.report import render_environments
 from pytest_rlperf.metrics.within_run import render_phase_table
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.model.quantity import format_percent
@@ -74,7 +75,10 @@ def render_markdown(
         *(_details(test, run.against) for test in tests if _fails(test)),
         *_section(
             "Notes",
-            [*_remarks(run, tests), *map(plain, [*vanished, *notices, *render_parts(run)])],
+            [
+                *_remarks(run, tests),
+                *map(plain, [*vanished, *notices, *render_environments(run), *render_parts(run)]),
+            ],
         ),
         _facts(run.fingerprint),
     ]

@@ -8,6 +8,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import TextIO
 
+from pytest_rlperf.environments.report import render_environments
 from pytest_rlperf.errors import never_fatal
 from pytest_rlperf.metrics.within_run import render_drift, render_moved, render_phase_table
 from pytest_rlperf.model.metric import COMPARED, WITHIN, Metric, Outcome
@@ -256,6 +257,7 @@ def render_sections(run: RunResult) -> list[StyledLine]:
         render_kpi_table,
         render_categories,
         _render_advice,
+        render_environments,
         render_parts,
         render_cost,
     ]

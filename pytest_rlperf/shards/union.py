@@ -106,6 +106,7 @@ ALIKE: tuple[Asked, ...] = (
     ("having uncommitted changes", lambda run: "yes" if run.dirty else "no"),
     ("the mode", lambda run: run.mode),
     ("the base commit", lambda run: _short(run.base_commit)),
+    ("what the base's environment differs in", lambda run: _environments(run)),
     ("the version of pytest-rlperf", lambda run: _libraries(run).get("pytest-rlperf")),
     ("the interpreter", lambda run: _python(run)),
 )
@@ -114,6 +115,12 @@ ALIKE: tuple[Asked, ...] = (
 
 def _short(commit: str | None) -> str | None:
     return commit and commit[:SHORT]
+
+
+def _environments(run: RunResult) -> str | None:
+    """Return the differences of both environments; None: there is one only."""
+    both = run.environments
+    return None if both is None else ", ".join(map(str, both.differences))
 
 
 def _libraries(run: RunResult) -> Mapping[str, str]:

@@ -172,6 +172,7 @@ PRUNED = "pruned"
 LOOK_S = 3600.0
 TREES = "base trees"
 RESULTS, SNIPPETS = "results", "snippets"
+ENVIRONMENTS = "environments"
 REMADE = {
     "bytecode": "bytecode",
     "numba": "kernels that Numba compiled",
@@ -182,6 +183,9 @@ REMADE = {
     SNIPPETS: "snippets that assistants compared",
 }
 """Folders of what a run makes again; it is dropped first where there is too much."""
+WHOLE = {ENVIRONMENTS: "environments of rlperf upgrade"}
+"""Folders of what can be made again, and is worth nothing in part: who makes it drops what is old,
+and the limit of the cache is for the rest."""
 KEPT = {"pending": "saves that wait for rlperf accept", "proofs": "verdicts of --rlperf-prove"}
 """Folders of what nobody but the user drops."""
 
@@ -194,7 +198,7 @@ def cache_limit(environ: Mapping[str, str]) -> float:
 
 def sizes(cache: Path) -> dict[str, int]:
     """Return the bytes of each kind of thing that there is."""
-    found = {words: _size(cache / name) for name, words in (REMADE | KEPT).items()}
+    found = {words: _size(cache / name) for name, words in (REMADE | WHOLE | KEPT).items()}
     trees = sum(_size(owner.parent) for owner in cache.glob(f"{OWN}/{OWNER}"))
     return {words: size for words, size in {TREES: trees, **found}.items() if size}
 
@@ -216,7 +220,7 @@ def prune(cache: Path, most_bytes: float) -> None:
 def clear(cache: Path) -> None:
     """Drop all that can be made again, except what a run holds."""
     prune_trees(cache, keep=0)
-    for name in REMADE:
+    for name in REMADE | WHOLE:
         shutil.rmtree(cache / name, ignore_errors=True)
 
 
@@ -233,7 +237,7 @@ def _shrink(cache: Path, most_bytes: float) -> None:
     """Drop folders of what was made longest ago, then trees longest unused. A folder that a run is
     reading does no harm: Python and Numba compile again what they do not find.
     """
-    left = sum(sizes(cache).values())
+    left = sum(size for words, size in sizes(cache).items() if words not in WHOLE.values())
     made = [Path(f) for name in REMADE for f, _, files in os.walk(cache / name) if files]
     locks = sorted(cache.glob(f"{OWN}/*{LOCK}"), key=_last_use)
     for folder in sorted(made, key=_newest):

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from pytest_rlperf.environments.environment import Environment
 from pytest_rlperf.mpi.launcher import Launcher
 from pytest_rlperf.mpi.side import RankedSide, Ranks, start_ranks
 from pytest_rlperf.trees.code_changes import SameCode
@@ -48,6 +49,7 @@ class WorkerStart:
     env: Mapping[str, str]
     cores: tuple[int, ...]
     ranks: Ranks | None = None  # None: one process
+    python: str = sys.executable
 
 
 class Pair:
@@ -231,7 +233,7 @@ def _start_worker(start: WorkerStart, baton: socket.socket | None, folder: Path)
     job_file = folder / f"{name}-{theirs.fileno()}-{time.monotonic_ns()}.json"
     job_file.write_text(json.dumps(plain(job)), encoding="utf-8")
     fds = [theirs.fileno()] + ([] if baton_fd is None else [baton_fd])
-    argv = [sys.executable, "-P", os.fspath(boot.__file__), str(job_file)]
+    argv = [start.python, "-P", os.fspath(boot.__file__), str(job_file)]
     process = Process(
         argv,
         env=start.env,
@@ -260,6 +262,7 @@ class Side:
     tree: Path  # top level of the checkout
     reference: bool = False  # plays the reference kernels
     slowdown: float = 0.0  # share by which its slices are made longer
+    environment: Environment | None = None  # None: that of this process
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,6 +285,10 @@ class Stage:
     disturbed: bool = False  # disturb two of three blocks on purpose (`worker.disturbance`)
     same_code: SameCode | None = None  # tells what need not be measured; None: nobody asks
     lanes: int = 1  # blocks that are played at once, each on a core of its own
+
+    def path_of(self, side: Side) -> tuple[str, ...]:
+        """Return what the workers of a side import from."""
+        return self.sys_path if side.environment is None else side.environment.sys_path
 
 
 def start_pair(
@@ -312,8 +319,10 @@ def start_pair(
             caches=stage.caches,
             token=stage.token,
             import_folders=[str(side.tree / root) for root in stage.import_roots],
+            environment=side.environment,
         )
-        starts.append(WorkerStart(job, env, cores, _ranks(stage, kind)))
+        python = sys.executable if side.environment is None else side.environment.executable
+        starts.append(WorkerStart(job, env, cores, _ranks(stage, kind), python))
     return Pair(starts, stage.folder)
 
 
@@ -334,7 +343,7 @@ def _job(stage: Stage, side: Side, nodeids: Sequence[str], layout_seed: int | No
         tree=str(side.tree),
         head_tree=str(stage.home),
         import_roots=stage.import_roots,
-        sys_path=stage.sys_path,
+        sys_path=stage.path_of(side),
         pytest_args=(*stage.pytest_args, "--rootdir", str(side.root), *ini, *files),
         options=stage.options,
         nodeids=tuple(nodeids),

@@ -13,8 +13,9 @@ from pathlib import Path
 
 import psutil
 
+from pytest_rlperf.environments.environment import Environment
 from pytest_rlperf.machine.host import fixed_addresses
-from pytest_rlperf.trees.cache import BYTECODE_FOLDER, KERNELS_FOLDER
+from pytest_rlperf.trees.cache import BYTECODE_FOLDER, KERNELS_FOLDER, digest
 
 # -- the environment -----------------------------------------------------------------------------
 
@@ -56,8 +57,11 @@ def worker_environment(
     caches: Path,
     token: str,
     import_folders: Sequence[str],
+    environment: Environment | None = None,
 ) -> dict[str, str]:
-    """Make a worker's environment, equal on both sides but for padding, which moves the stack."""
+    """Make a worker's environment, equal on both sides but for padding, which moves the stack, and
+    for what finds another Python, where one side has its own.
+    """
     env = {name: value for name, value in inherited.items() if not _is_scrubbed(name)}
     env.update(dict.fromkeys(THREAD_COUNTS, str(threads)))
     env.update(SLEEPY_POOLS)
@@ -70,6 +74,12 @@ def worker_environment(
     # For processes that a test starts itself: they have no import redirection.
     old = [env["PYTHONPATH"]] if env.get("PYTHONPATH") else []
     env["PYTHONPATH"] = os.pathsep.join([*import_folders, *old])
+    if environment is not None:
+        env.pop("PYTHONHOME", None)
+        folder = os.path.dirname(environment.executable)
+        env["PATH"] = os.pathsep.join([folder, env.get("PATH", os.defpath)])
+        # Of another Numba, which would not read head's kernels, and write its own in their place.
+        env["NUMBA_CACHE_DIR"] = str(caches / KERNELS_FOLDER / digest(environment.executable))
     env[PADDING] = "x" * padding
     env[RUN] = token
     return env

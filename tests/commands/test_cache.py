@@ -15,6 +15,7 @@ from pytest_rlperf.trees.cache import (
     LOOK_S,
     PRUNED,
     REMADE,
+    WHOLE,
     Slot,
     cached_in,
     claim,
@@ -75,7 +76,7 @@ def test_to_clear_leaves_what_a_run_holds_and_what_nobody_can_make_again(cache: 
     held = tree(cache, cache.parent / "project", "held")
     free = tree(cache, cache.parent / "project", "free")
     free.release()
-    for name in REMADE | KEPT:
+    for name in REMADE | WHOLE | KEPT:
         write(cache / name / "some" / "file")
     assert main(["cache", "--clear"]) == 0
     assert held.path.is_dir()

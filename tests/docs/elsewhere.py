@@ -38,6 +38,8 @@ IN_A_JOB = f"{WHOLE}/test_action.py::" + (
 RECORDED = f"{WHOLE}/test_action.py::" + (
     "test_the_main_branch_is_compared_with_its_baselines_which_are_renewed_on_the_data_branch"
 )
+UPGRADED = f"{WHOLE}/test_upgrade.py::test_a_library_that_gets_slower_is_named_with_the_test"
+ELSEWHERE = f"{WHOLE}/test_two_environments.py::test_a_library_that_got_slower_is_found"
 MERGED = f"{WHOLE}/test_shards.py::" + (
     "test_the_union_of_the_shards_has_the_outcomes_of_the_whole"
 )
@@ -54,6 +56,10 @@ COMPARED_PRESETS = (
 )
 
 TESTED: Mapping[str, str] = {
+    "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
+    "rlperf upgrade --python 3.13 -- tests/perf": f"{WHOLE}/test_upgrade.py::"
+    "test_another_python_is_made_of_the_same_distributions",
+    "pytest --rlperf --rlperf-against-python=../old/.venv": ELSEWHERE,
     "pytest --rlperf --rlperf-baseline=before": STORED,
     "pytest --rlperf --rlperf-save=before": f"{WHOLE}/test_save.py::"
     "test_a_save_says_where_the_baseline_is",

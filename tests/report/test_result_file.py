@@ -202,6 +202,7 @@ def test_a_run_has_all_fields_of_the_schema():
         "interrupted": False,
         "fingerprint": {"cpu": "Some CPU"},
         "code_changes": None,
+        "environments": None,
         "kpis": [],
         "scaling": [],
         "vanished": [],

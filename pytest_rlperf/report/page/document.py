@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
+from pytest_rlperf.environments.report import render_environments
 from pytest_rlperf.history.records import History
 from pytest_rlperf.model.kpi import Status
 from pytest_rlperf.model.metric import COMPARED, TIME, WORST_FIRST, Metric
@@ -168,7 +169,7 @@ def render_sections(
 ) -> list[Section]:
     figures = overview(run)
     notes = [*render_advice(run), *map(render_vanished, run.vanished), *notices]
-    notes += render_parts(run)
+    notes += [*render_environments(run), *render_parts(run)]
     notes += [INSTALL] if figures is None else []
     contents: dict[str, tuple[str, Child]] = {
         "overview": ("Overview", figures),

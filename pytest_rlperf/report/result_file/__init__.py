@@ -48,6 +48,8 @@ RUN: Mapping[str, str] = {
     "fingerprint": "facts about machine, Python and libraries",
     "code_changes": "where the code of both sides differs: functions, modules whose import does "
     "something else, those that may change others by it, or why all is measured; null: unknown",
+    "environments": "of a run with --rlperf-against-python: the base's, and each difference of the "
+    "two, by name with both values; null: both sides ran in one",
     "tests": "the tests, see below",
     "kpis": "limits in absolute terms, each with its reading and status",
     "scaling": "tables of MPI tests over the number of ranks",

@@ -23,6 +23,7 @@ from pytest_rlperf.model.block import (
     Spending,
 )
 from pytest_rlperf.model.code import CodeChanges
+from pytest_rlperf.model.environment import Environments
 from pytest_rlperf.model.kpi import Kpi, KpiMetric, KpiResult, Reading, Status
 from pytest_rlperf.model.learning import LearningResult
 from pytest_rlperf.model.memory import Evidence, MemoryResult
@@ -386,6 +387,7 @@ class RunRow(TypedDict):
     code_changes: Annotated[Row, Like(CodeChanges)] | None
     cost: Annotated[Row, Like(Spending)] | None
     exit_code: NotRequired[Whole]
+    environments: NotRequired[Annotated[Row, Like(Environments)] | None]
     shard: NotRequired[Annotated[Row, Like(Shard)] | None]
     parts: NotRequired[list[PartRow]]
 
@@ -414,6 +416,7 @@ def run_from(content: Row, folder: Path | None = None) -> RunResult:
         scaling=tuple(map(_scaling_table, content["scaling"])),
         base_commit=content.get("base_commit"),
         code_changes=_known(CodeChanges, content.get("code_changes")),
+        environments=_known(Environments, content.get("environments")),
         cost=_known(Spending, content.get("cost")),
         shard=_known(Shard, content.get("shard")),
         parts=parts,

@@ -58,6 +58,7 @@ def run_as_dict(run: RunResult, exit_code: int) -> Row:
         "interrupted": run.interrupted,
         "fingerprint": dict(run.fingerprint),
         "code_changes": plain(run.code_changes),
+        "environments": plain(run.environments),
         "tests": [_test(test) for test in run.tests],
         "kpis": [_kpi(result) for result in run.kpis],
         "scaling": [_scaling_table(table) for table in run.scaling],

@@ -1,0 +1,1 @@
+"""Two environments: another interpreter with its libraries as the base side of a duet."""
