@@ -56,6 +56,7 @@ COMPARED_PRESETS = (
 )
 
 TESTED: Mapping[str, str] = {
+    "rlperf upgrade": UPGRADED,
     "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
     "rlperf upgrade --python 3.13 -- tests/perf": f"{WHOLE}/test_upgrade.py::"
     "test_another_python_is_made_of_the_same_distributions",
