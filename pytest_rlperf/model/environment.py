@@ -3,16 +3,14 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.reading import Name
-
 
 @dataclass(frozen=True, slots=True)
 class Difference:
     """One thing that is not the same in both environments."""
 
-    name: Name  # of a distribution, or of a fact of the interpreter
-    base: Name | None  # None: it is not there
-    head: Name | None
+    name: str  # of a distribution, or of a fact of the interpreter
+    base: str | None  # None: it is not there
+    head: str | None
     distribution: bool = False
 
     def __str__(self) -> str:
@@ -23,7 +21,7 @@ class Difference:
 class Environments:
     """The environments of a run whose sides have one each."""
 
-    base: Name  # as the user named it
+    base: str  # as the user named it
     differences: tuple[Difference, ...] = ()
 
     @property
