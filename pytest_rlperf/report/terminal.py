@@ -175,7 +175,8 @@ def render_time_verdict(test: TestResult, against: str | None) -> list[str]:
     """Return the headline of a test with what it rests on."""
     lines = [_headline(test, against), f"  why: {test.headline.reason}"]
     if test.blocks:
-        lines.append(f"  time a call: {render_values(test)}, {render_how(test)}")
+        how = [render_how(test)] if test.plan is not None else []  # a file may have lost it
+        lines.append(f"  time a call: {', '.join([render_values(test), *how])}")
         lines.append(f"  witnesses: {render_witnesses(test)}")
     return [*lines, *render_moved(test)]
 

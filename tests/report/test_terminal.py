@@ -178,6 +178,12 @@ def test_several_calls_a_slice_are_counted():
     assert "2 blocks of 4 concurrent pairs, 20 calls a slice" in render_failure(several, "main")
 
 
+def test_a_test_whose_plan_its_file_has_lost_is_told_without_it():
+    text = render_failure(replace(SLOWER, plan=None), "main")
+    assert "a slice" not in text
+    assert "  time a call: 100 ms → 108 ms (9,259 steps/s)\n" in text
+
+
 def test_blocks_of_different_length_give_the_range_of_their_pairs():
     longer = block([2 * MS] * 16, [2 * MS] * 16)
     found = a_test(blocks=(*played(2, 2), longer))
