@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 from pytest_rlperf.environments import probe
 from pytest_rlperf.errors import UsageError
 from pytest_rlperf.machine.fingerprint import blas_in
-from pytest_rlperf.model.environment import Difference
+from pytest_rlperf.model.environment import EnvironmentDifference
 from pytest_rlperf.reading import Damage, typed
 from pytest_rlperf.trees.ownership import relative
 
@@ -176,24 +176,26 @@ def link_measuring_code(folder: Path) -> Path:
 # -- how two differ -------------------------------------------------------------------------------
 
 
-def differences(base: Description, head: Description, home: Path) -> tuple[Difference, ...]:
+def differences(
+    base: Description, head: Description, home: Path
+) -> tuple[EnvironmentDifference, ...]:
     """Return all in which they differ: the interpreters first, then distributions of two versions,
     then those that one lacks. What is imported from the project is measured, and no difference;
     the plugin is head's on both sides.
     """
     facts = [*_compared(base.interpreter, head.interpreter)]
     blas = _blas(base), _blas(head)
-    facts += [Difference("BLAS of numpy", *blas)] if blas[0] != blas[1] else []
+    facts += [EnvironmentDifference("BLAS of numpy", *blas)] if blas[0] != blas[1] else []
     ones, others = _installed(base, home), _installed(head, home)
     changed = [*_changed(ones, others)]
     return (*facts, *sorted(changed, key=lambda d: (d.base is None or d.head is None, d.name)))
 
 
-def _compared(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[Difference]:
+def _compared(base: Mapping[str, str], head: Mapping[str, str]) -> Iterator[EnvironmentDifference]:
     for name in dict.fromkeys((*base, *head)):
         one, other = base.get(name, ""), head.get(name, "")
         if one != other:
-            yield Difference(name, *_shortened(one, other))
+            yield EnvironmentDifference(name, *_shortened(one, other))
 
 
 def _shortened(one: str, other: str) -> tuple[str, str]:
@@ -220,19 +222,19 @@ def _installed(description: Description, home: Path) -> Mapping[str, Distributio
 
 def _changed(
     base: Mapping[str, Distribution], head: Mapping[str, Distribution]
-) -> Iterator[Difference]:
+) -> Iterator[EnvironmentDifference]:
     for name in sorted(base.keys() | head.keys()):
         one, other = base.get(name), head.get(name)
         if one is None or other is None:
-            yield Difference(name, _version(one), _version(other), True)
+            yield EnvironmentDifference(name, _version(one), _version(other), True)
         elif one.version != other.version:
-            yield Difference(name, one.version, other.version, True)
+            yield EnvironmentDifference(name, one.version, other.version, True)
         elif one.tags and other.tags and one.tags != other.tags:
             texts = [f"{each.version} ({each.tags})" for each in (one, other)]
-            yield Difference(name, texts[0], texts[1], True)
+            yield EnvironmentDifference(name, texts[0], texts[1], True)
         elif one.files and other.files and one.files != other.files:
             texts = [f"{each.version} (files {each.files})" for each in (one, other)]
-            yield Difference(name, texts[0], texts[1], True)
+            yield EnvironmentDifference(name, texts[0], texts[1], True)
 
 
 def _version(distribution: Distribution | None) -> str | None:

@@ -2,14 +2,14 @@
 
 from collections.abc import Sequence
 
-from pytest_rlperf.model.environment import Difference, Environments
+from pytest_rlperf.model.environment import EnvironmentDifference, Environments
 from pytest_rlperf.model.result import RunResult
 
 MOST, MOST_LETTERS = 20, 120
 """Differences that are named, and letters of each: the JSON has all of it."""
 
 
-def render_differences(differences: Sequence[Difference]) -> list[str]:
+def render_differences(differences: Sequence[EnvironmentDifference]) -> list[str]:
     """Return a line for each difference, and how many are not named."""
     lines = [_cut(str(each)) for each in differences[:MOST]]
     more = len(differences) - MOST

@@ -65,7 +65,7 @@ def _normal(name: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Here:
+class ThisEnvironment:
     """What this environment's own folder holds, and how the new one gets it."""
 
     pins: tuple[str, ...]  # to be installed again, at the same versions
@@ -73,7 +73,7 @@ class Here:
     layered: bool  # it sees what its interpreter has installed
 
 
-def read_here(site: Path, prefix: Path, leave_out: Set[str]) -> Here:
+def read_here(site: Path, prefix: Path, leave_out: Set[str]) -> ThisEnvironment:
     """Read what is installed in `site`, without the distributions to `leave_out`."""
     pins: list[str] = []
     taken: list[Path] = []
@@ -89,7 +89,7 @@ def read_here(site: Path, prefix: Path, leave_out: Set[str]) -> Here:
             pins.append(_pin(name, each.version, origin))
     loose = [*site.glob("*.pth"), *site.glob("__editable__*")]
     taken += [f for f in loose if f.name not in recorded | NOT_TAKEN and f.is_file()]
-    return Here(tuple(sorted(pins)), tuple(sorted({*taken})), _is_layered(prefix))
+    return ThisEnvironment(tuple(sorted(pins)), tuple(sorted({*taken})), _is_layered(prefix))
 
 
 def _folders_of(site: Path, distribution: metadata.Distribution) -> Iterator[Path]:
@@ -149,7 +149,7 @@ def _told(upgrade: Upgrade) -> list[str]:
     return [*([f"Python {upgrade.python}"] if upgrade.python else []), *upgrade.requirements]
 
 
-def _make(folder: Path, upgrade: Upgrade, here: Here) -> None:
+def _make(folder: Path, upgrade: Upgrade, here: ThisEnvironment) -> None:
     uv = shutil.which("uv")
     layered = ["--system-site-packages"] if here.layered else []
     if uv:

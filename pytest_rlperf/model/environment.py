@@ -5,7 +5,7 @@ from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class EnvironmentDifference:
     """One thing that is not the same in both environments."""
 
     name: str  # of a distribution, or of a fact of the interpreter
@@ -22,10 +22,10 @@ class Environments:
     """The environments of a run whose sides have one each."""
 
     base: str  # as the user named it
-    differences: tuple[Difference, ...] = ()
+    differences: tuple[EnvironmentDifference, ...] = ()
 
     @property
-    def distributions(self) -> tuple[Difference, ...]:
+    def distributions(self) -> tuple[EnvironmentDifference, ...]:
         return tuple(each for each in self.differences if each.distribution)
 
 

@@ -19,7 +19,7 @@ from pytest_rlperf.environments.environment import (
 )
 from pytest_rlperf.environments.report import MOST, MOST_LETTERS, render_both
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.model.environment import Difference, Environments
+from pytest_rlperf.model.environment import EnvironmentDifference, Environments
 
 HOME = Path("/project")
 PYTHON = {"Python": "CPython 3.12.1", "compiler of Python": "GCC 13"}
@@ -118,7 +118,7 @@ def test_the_projects_folders_keep_their_place_on_the_path(tmp_path: Path):
 
 
 def test_only_so_many_differences_are_named():
-    many = tuple(Difference(f"lib{n}", "1" * 200, "2", True) for n in range(MOST + 5))
+    many = tuple(EnvironmentDifference(f"lib{n}", "1" * 200, "2", True) for n in range(MOST + 5))
     title, *lines, last = render_both(Environments("old", many))
     assert title == "from old to this environment:"
     assert len(lines) == MOST

@@ -27,7 +27,7 @@ from pytest_rlperf.model.block import (
     Spending,
 )
 from pytest_rlperf.model.code import CodeChanges
-from pytest_rlperf.model.environment import Difference, Environments
+from pytest_rlperf.model.environment import EnvironmentDifference, Environments
 from pytest_rlperf.model.kpi import BUILT_IN, KpiResult, Reading, Status
 from pytest_rlperf.model.learning import LearningMetric, LearningResult, Training
 from pytest_rlperf.model.memory import Evidence, MemoryResult, ProcessPeak, Site
@@ -313,7 +313,7 @@ parts = st.builds(
     seconds=seconds,
     fingerprint=facts,
 )
-differing = st.builds(Difference, words, maybe(words), maybe(words), booleans)
+differing = st.builds(EnvironmentDifference, words, maybe(words), maybe(words), booleans)
 whole_runs = st.builds(
     RunResult,
     mode=words,
