@@ -108,6 +108,8 @@ CASES = (
     _small("long-plus10", "0.5 s a call, +10 %", CAUGHT_SMALL, "long", TEN),
     _small("processes-aa", "two processes, A/A", QUIET_SMALL, "processes", Change()),
     _small("processes-plus10", "two processes, +10 %", CAUGHT_SMALL, "processes", TEN),
+    _small("environments-aa", "two environments, A/A", QUIET_SMALL, "installed", Change()),
+    _small("environments-plus10", "two environments, +10 %", CAUGHT_SMALL, "installed", TEN),
     _ranked("mpi-aa", "two MPI ranks, A/A", QUIET_RANKS, Change()),
     _ranked("mpi-plus10", "two MPI ranks, +10 %", CAUGHT_RANKS, TEN),
     Case("benchmark-aa", "A/A at 5 %", 100, None, tool=PYTEST_BENCHMARK),

@@ -37,12 +37,18 @@ def deadline_s(case: Case) -> float:
     return 2.0 * case.budget_s + 120.0
 
 
-def command(case: Case, base: str, result: Path, pytest: Sequence[str] = PYTEST) -> list[str]:
+def command(
+    case: Case, project: Project, result: Path, pytest: Sequence[str] = PYTEST
+) -> list[str]:
+    partner = f"--rlperf-against={project.base}"
+    if project.environments:
+        head, base = (str(each.folder / "bin" / "python") for each in project.environments)
+        pytest, partner = (head, "-m", "pytest"), f"--rlperf-against-python={base}"
     return [
         *pytest,
         PERF_FILE,
         "--rlperf",
-        f"--rlperf-against={base}",
+        partner,
         MEASURE,
         f"--rlperf-threshold={case.threshold * 100:g}%",
         f"--rlperf-json={result}",
@@ -53,7 +59,7 @@ def command(case: Case, base: str, result: Path, pytest: Sequence[str] = PYTEST)
 
 def run(case: Case, project: Project, scratch: Path, pytest: Sequence[str] = PYTEST) -> Suite:
     result = scratch / "result.json"
-    argv = command(case, project.base, result, pytest)
+    argv = command(case, project, result, pytest)
     environment = children.suite_environment(scratch)
     ended = children.run(argv, project.root, environment, deadline_s(case))
     problem = problem_of(ended.code, result.exists())

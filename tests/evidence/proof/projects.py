@@ -6,8 +6,11 @@ import compileall
 import os
 import shutil
 import subprocess
+import sysconfig
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.trees.environments import MEASURING_CODE, Environment, new_environment
 
 LIBRARY = Path(__file__).with_name("proofwork")
 UNITS = 100
@@ -23,12 +26,14 @@ VARIANTS = ("plain", "unused", "path", "bytecode")
 @dataclass(frozen=True)
 class Workload:
     """The tests of one suite; ``scale`` lengthens each unit, ``paired`` adds a second process,
-    ``ranks`` makes each call that of an MPI job."""
+    ``ranks`` makes each call that of an MPI job; ``installed`` puts the library into an environment
+    for each side, out of the tree."""
 
     works: tuple[str, ...]
     scale: int = 1
     paired: bool = False
     ranks: int = 0
+    installed: bool = False
 
     @property
     def tests(self) -> tuple[str, ...]:
@@ -56,6 +61,9 @@ WORKLOADS = {
     "long": Workload(ONE_OF_EACH_KIND, scale=50),
     "processes": Workload(ONE_OF_EACH_KIND, paired=True),
     "mpi": Workload(ONE_OF_EACH_KIND, ranks=2),
+    "installed": Workload(
+        ("interpreter_sum", "interpreter_text", "blas_96", "memory_gather_32"), installed=True
+    ),
 }
 
 
@@ -76,12 +84,15 @@ class Change:
 
 @dataclass(frozen=True)
 class Project:
-    """A generated repository: head is checked out, ``base`` is the revision to compare with."""
+    """A generated repository: head is checked out, ``base`` is the revision to compare with. Where
+    the library is installed, ``environments`` are those of head and base, and the tree is one.
+    """
 
     root: Path
     base: str
     head: str
     workload: Workload
+    environments: tuple[Environment, Environment] | None = None
 
 
 def kind_of(nodeid: str) -> str:
@@ -174,6 +185,10 @@ def build(folder: Path, workload: Workload, change: Change, variant: str, seed: 
     _write_tree(root, workload)
     git(root, "init", "--quiet")
     base = commit(root, "base")
+    if workload.installed:
+        sides = _install(folder, root, "head", change), _install(folder, root, "base", Change())
+        shutil.rmtree(root / "proofwork")
+        return Project(root, base, commit(root, "without the library"), workload, sides)
     config = root / "proofwork" / "config.py"
     config.write_text(render_config(workload.scale, change), encoding="utf-8")
     if variant == "unused":
@@ -182,6 +197,17 @@ def build(folder: Path, workload: Workload, change: Change, variant: str, seed: 
     if variant == "bytecode":
         compileall.compile_dir(root / "proofwork", quiet=1)
     return Project(root, base, head, workload)
+
+
+def _install(folder: Path, root: Path, side: str, change: Change) -> Environment:
+    """Make the environment of a side: what is installed here, and the library."""
+    made = new_environment(folder / side)
+    made.add_pth(f"{sysconfig.get_path('purelib')}\n{MEASURING_CODE}")
+    library = made.site_packages / "proofwork"
+    shutil.copytree(root / "proofwork", library)
+    config = render_config(1, change)
+    (library / "config.py").write_text(config, encoding="utf-8")
+    return made
 
 
 def check_out(project: Project, revision: str) -> None:

@@ -69,6 +69,18 @@ def test_head_does_the_injected_share_more_units_than_base(tmp_path: Path, chang
     assert head / base - 1 == pytest.approx(change.total)
 
 
+def test_two_environments_hold_the_library_and_the_tree_does_not(tmp_path: Path) -> None:
+    project = build(tmp_path, WORKLOADS["installed"], Change(0.10), "plain", seed=0)
+    assert project.environments
+    units = []
+    for each in project.environments:
+        command = [str(each.folder / "bin/python"), "-B", "-c", COUNT_UNITS]
+        done = subprocess.run(command, cwd=project.root, capture_output=True, text=True)
+        units.append(int(done.stdout))
+    assert units == [880, 800]
+    assert not (project.root / "proofwork").exists()
+
+
 def test_a_change_of_no_whole_number_of_units_is_refused() -> None:
     with pytest.raises(ValueError, match="multiple of 1 %"):
         _ = Change(0.015).extra_units

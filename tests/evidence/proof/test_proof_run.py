@@ -16,6 +16,7 @@ import pytest
 from . import children, facts, gate
 from .cases import by_name
 from .facts import REPOSITORY, model_name
+from .projects import Project
 from .pytest_benchmark import agrees, verdicts
 from .records import Facts, read
 from .run import Plan, run
@@ -82,7 +83,9 @@ def test_a_crashing_suite_is_counted_shown_and_given_up(
 
 
 def test_the_command_is_the_documented_one() -> None:
-    argv = gate.command(by_name("plus4"), "abc", Path("r.json"), pytest=("pytest",))
+    case = by_name("plus4")
+    project = Project(Path(), "abc", "def", case.workload)
+    argv = gate.command(case, project, Path("r.json"), pytest=("pytest",))
     assert argv[2:] == [
         "--rlperf",
         "--rlperf-against=abc",
