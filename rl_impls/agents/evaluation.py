@@ -91,7 +91,7 @@ def _play(agent: Plays, env: ControlBatch, episodes: int) -> Played:
         step = env.step(player.greedy(env.obs))
         playing = np.flatnonzero(running)
         returns[next_of[playing]] += step.r_t[playing]
-        lengths[next_of[playing]] += 1
+        lengths[next_of[playing]] += 1 if step.idle is None else ~step.idle[playing]
         ended = running & (step.terminated | step.truncated)
         if ended.any():
             left[ended] -= 1

@@ -9,6 +9,7 @@ from gymnasium import spaces
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv
 
 from rl_impls.agents.dqn import DQN, DQNSettings
+from rl_impls.agents.evaluation import play
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.sac import SAC, SACSettings
 from rl_impls.envs.control.make import GymnasiumBatch, batch_of
@@ -151,6 +152,15 @@ def test_ppo_leaves_idle_rows_out_of_its_epochs():
     rows, counts = np.unique(np.concatenate(seen), return_counts=True)
     assert set(rows) == set(range(128)) - set(idle)
     assert (counts == agent.settings.n_epochs).all()
+
+
+def test_an_episode_that_is_played_is_as_long_as_its_steps():
+    vector = gymnasium.make_vec("CartPole-v1", 3, max_episode_steps=9)
+    agent = PPO(vector, PPOSettings(horizon=96), seed=0)
+    played = play(agent, vector, 8)
+    np.testing.assert_array_equal(played.lengths, played.returns)  # a reward of 1 a step
+    assert not played.all_at_once
+    assert played.cost == played.lengths.sum() > 8 * 5
 
 
 @every_mode
