@@ -115,7 +115,8 @@ def _known(name: str, settings: AgentSettings | Settings, agent: str) -> str:
     for other in ALSO_CALLED.get(name, ()):
         if other in names:
             return other
-    close = get_close_matches(name, names, n=1, cutoff=0.6)
+    elsewhere = [other for other, ours in ALSO_CALLED.items() if {*ours} & {*names}]
+    close = get_close_matches(name, [*names, *elsewhere], n=1, cutoff=0.6)
     meant = f"did you mean {close[0]}? " if close else ""
     raise SettingError(
         f"{agent} has no setting {name!r}: {meant}python -m rl_impls list {agent} names them all."
