@@ -83,5 +83,5 @@ def test_spaces_that_no_table_holds_are_refused_by_name():
         make_tabular("CartPole-v1")
     env = TicTacToeEnv()
     env.action_space = spaces.Box(0, 1)  # type: ignore[assignment]
-    with pytest.raises(SpaceError, match=r"actions from Box\("):
+    with pytest.raises(SpaceError, match="actions from a Box of shape"):
         TabularEnv(env)
