@@ -2,9 +2,11 @@
 
 import argparse
 import os
+import shlex
 import sys
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from pytest_rlperf.environments.report import render_differences
@@ -39,12 +41,35 @@ def run(arguments: Namespace) -> int:
     upgrade, pytest_args = _wishes(arguments.python, arguments.words)
     python = make_upgraded(upgrade, cache_folder(os.environ), lambda text: _say(f"{text} …"))
     with temporary_folder("upgrade") as folder:
-        result = folder / "result.json"
-        done = run_to_its_end(command(python, result, pytest_args), env=_variables(python))
-        if result.exists():
+        env = _variables(python)
+        result = _own_result(pytest_args)
+        if result is None:  # by a variable, so that no command names it that is to be repeated
+            result = folder / "result.json"
+            added = shlex.join([f"--rlperf-json={result}"])
+            env["PYTEST_ADDOPTS"] = f"{env.get('PYTEST_ADDOPTS', '')} {added}".strip()
+        before = _written(result)
+        done = run_to_its_end(command(python, pytest_args), env=env)
+        if _written(result) != before:
             for line in render_upgrade(read_run(result)[0]):
                 _say(line)
     return done.returncode
+
+
+def _own_result(pytest_args: Sequence[str]) -> Path | None:
+    """Return the file that the user wants the result in."""
+    option = "--rlperf-json"
+    files: list[str] = []
+    for word, after in pairwise([*pytest_args, ""]):
+        if word == option:
+            files.append(after)
+        elif word.startswith(f"{option}="):
+            files.append(word.removeprefix(f"{option}="))
+    return Path(files[-1]) if files else None
+
+
+def _written(file: Path) -> int | None:
+    """Return when the file was written; None: it is not there."""
+    return file.stat().st_mtime_ns if file.exists() else None
 
 
 def _wishes(python: str | None, words: Sequence[str]) -> tuple[Upgrade, list[str]]:
@@ -63,12 +88,11 @@ def _wishes(python: str | None, words: Sequence[str]) -> tuple[Upgrade, list[str
     return Upgrade(tuple(requirements), python), pytest_args
 
 
-def command(python: Path, result: Path, pytest_args: Sequence[str]) -> list[str]:
+def command(python: Path, pytest_args: Sequence[str]) -> list[str]:
     """Return what measures: head is the new environment, so that slower means by the upgrade."""
     return [
         *(str(python), "-m", "pytest", "--rlperf"),
         f"--rlperf-against-python={sys.executable}",
-        f"--rlperf-json={result}",
         *pytest_args,
     ]
 

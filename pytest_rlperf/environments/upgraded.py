@@ -32,6 +32,14 @@ NOT_TAKEN = frozenset({"_virtualenv.pth", "distutils-precedence.pth"})
 """Of those who made this environment; the new one has its own where it needs them."""
 
 
+class InstallerFailed(UsageError):
+    """What makes environments, or installs, did not."""
+
+    def __init__(self, said: str) -> None:
+        super().__init__(f"the environment cannot be made: {said}")
+        self.said = said
+
+
 @dataclass(frozen=True, slots=True)
 class Upgrade:
     """What shall be different: these requirements, and the version of Python."""
@@ -131,7 +139,7 @@ def make_upgraded(upgrade: Upgrade, cache: Path, say: Callable[[str], None]) -> 
         if not (folder / COMPLETE).exists():
             say(f"making an environment with {', '.join(_told(upgrade))}")
             shutil.rmtree(folder, ignore_errors=True)
-            _make(folder, upgrade, here)
+            _make(folder, upgrade, here, say)
         (folder / COMPLETE).touch()
     _drop_old(places)
     return folder / "bin" / "python"
@@ -149,22 +157,45 @@ def _told(upgrade: Upgrade) -> list[str]:
     return [*([f"Python {upgrade.python}"] if upgrade.python else []), *upgrade.requirements]
 
 
-def _make(folder: Path, upgrade: Upgrade, here: ThisEnvironment) -> None:
-    uv = shutil.which("uv")
+def _make(
+    folder: Path, upgrade: Upgrade, here: ThisEnvironment, say: Callable[[str], None]
+) -> None:
+    """Make it by uv; where there is none, or it cannot, by pip, which may be told of another index
+    or folder of wheels."""
     layered = ["--system-site-packages"] if here.layered else []
-    if uv:
-        python = upgrade.python or sys.executable
-        _run([uv, "venv", "--quiet", "--python", python, *layered, str(folder)])
-        install = [uv, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
-    else:
-        python = _interpreter(upgrade.python)
-        own_pip = find_spec("pip") is not None
-        bare = ["--without-pip"] if own_pip else []
-        _run([python, "-m", "venv", *bare, *layered, str(folder)])
-        pip = ["-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
-        there = str(folder / "bin" / "python")
-        base = [sys.executable, *pip, "--python", there] if own_pip else [there, *pip]
-        install = [*base, "install"]
+    if uv := shutil.which("uv"):
+        try:
+            _fill(folder, upgrade, here, _bare_by_uv(folder, upgrade, layered, uv))
+        except InstallerFailed as error:
+            say(f"{error.said}; pip tries it now")
+            shutil.rmtree(folder, ignore_errors=True)
+        else:
+            return
+    _fill(folder, upgrade, here, _bare_by_venv(folder, upgrade, layered, uv is not None))
+
+
+def _bare_by_uv(folder: Path, upgrade: Upgrade, layered: Sequence[str], uv: str) -> list[str]:
+    """Make it with nothing in it; return the command that installs there."""
+    python = upgrade.python or sys.executable
+    _run([uv, "venv", "--quiet", "--python", python, *layered, str(folder)])
+    return [uv, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python")]
+
+
+def _bare_by_venv(
+    folder: Path, upgrade: Upgrade, layered: Sequence[str], uv_failed: bool
+) -> list[str]:
+    """Make it with nothing in it; return the command that installs there."""
+    python = _interpreter(upgrade.python, uv_failed)
+    own_pip = find_spec("pip") is not None
+    bare = ["--without-pip"] if own_pip else []
+    _run([python, "-m", "venv", *bare, *layered, str(folder)])
+    pip = ["-m", "pip", "--disable-pip-version-check", "--no-input", "--quiet"]
+    there = str(folder / "bin" / "python")
+    base = [sys.executable, *pip, "--python", there] if own_pip else [there, *pip]
+    return [*base, "install"]
+
+
+def _fill(folder: Path, upgrade: Upgrade, here: ThisEnvironment, install: Sequence[str]) -> None:
     _take_over(here.files, _site_of(folder))
     if here.pins:  # as they are, without asking what they require
         _run([*install, "--no-deps", *here.pins])
@@ -172,16 +203,15 @@ def _make(folder: Path, upgrade: Upgrade, here: ThisEnvironment) -> None:
         _run([*install, *upgrade.requirements])
 
 
-def _interpreter(python: str | None) -> str:
+def _interpreter(python: str | None, uv_failed: bool) -> str:
     if python is None or python == ".".join(map(str, sys.version_info[:2])):
         return sys.executable
     name = f"python{python}" if python[0].isdigit() else python
     try:
         return str(find_interpreter(name, Path.cwd()))
     except UsageError:
-        raise UsageError(
-            f"--python {python} is not on this machine; install it, or uv, which fetches it."
-        ) from None
+        cure = "install it" if uv_failed else "install it, or uv, which fetches it"
+        raise UsageError(f"--python {python} is not on this machine; {cure}.") from None
 
 
 def _site_of(folder: Path) -> Path:
@@ -216,5 +246,4 @@ def _run(command: Sequence[str]) -> None:
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
         said = " / ".join(lines[-LAST_LINES:]) or "it said nothing"
-        name = " ".join(Path(word).name for word in command[:1])
-        raise UsageError(f"the environment cannot be made: {name} said: {said}")
+        raise InstallerFailed(f"{Path(command[0]).name} said: {said}")

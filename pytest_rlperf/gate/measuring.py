@@ -156,12 +156,17 @@ class MeasuringSession:
         except RlperfError:
             return self._config.rootpath
 
+    @property
+    def _own_python(self) -> str | None:
+        """Return head's interpreter where the base has another: `pytest` may be either's."""
+        return sys.executable if self._settings.against_python else None
+
     def _benchmark(self, item: pytest.Item) -> Benchmark:
         return Benchmark(
             nodeid=item.nodeid,
             spec=self._specs[item.nodeid],
             source_hash=source_hash(item),
-            repeat_command=repeat_command(item, self._config),
+            repeat_command=repeat_command(item, self._config, self._own_python),
             size=size_of(item, len(available_cores()) or os.cpu_count() or 1),
             input_size=input_size_of(item),
             family=family_of(item),

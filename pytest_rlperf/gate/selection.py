@@ -154,9 +154,9 @@ def source_hash(item: pytest.Item) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:16] if text else ""
 
 
-def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
-    """Return the command that measures just this test again, from the same folder: alone it is the
-    whole suite, so that no shard is named.
+def repeat_command(item: pytest.Item, config: pytest.Config, python: str | None = None) -> str:
+    """Return the command that measures just this test again, from the same folder, by an
+    interpreter if it matters by which: alone it is the whole suite, so that no shard is named.
     """
     chosen = set(config.option.file_or_dir or ())
     words = [
@@ -166,7 +166,8 @@ def repeat_command(item: pytest.Item, config: pytest.Config) -> str:
     ]
     module = os.path.relpath(item.path, config.invocation_params.dir)
     inside = item.nodeid.partition("::")[2]
-    return shlex.join(["pytest", *map(str, words), f"{module}::{inside}" if inside else module])
+    program = ["pytest"] if python is None else [python, "-m", "pytest"]
+    return shlex.join([*program, *words, f"{module}::{inside}" if inside else module])
 
 
 # -- tests that the change can reach (`--rlperf-reached`) ----------------------------------------

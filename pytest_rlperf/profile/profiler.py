@@ -59,6 +59,13 @@ class Places:
 
     tree: Path
     sys_path: Sequence[str]
+    names_libraries: bool = (
+        False  # what they do may differ between the sides, so they may be blamed
+    )
+
+    def is_named(self, key: Key) -> bool:
+        """Return whether the function's time is its own, not charged to who calls it."""
+        return self.is_project(key) or (self.names_libraries and os.path.isabs(key[0]))
 
     def is_project(self, key: Key) -> bool:
         """Return whether the function belongs to the project, and not to an environment that was
@@ -84,11 +91,11 @@ def _inside(file: str, folder: str) -> str | None:
 
 
 def side_profile(profile: SlicesProfile, places: Places) -> SideProfile:
-    """Return a profile whose functions have the same names on both sides, with the time outside of
-    the project charged to the project's own functions.
+    """Return a profile whose functions have the same names on both sides, with the time of those
+    that are not named charged to those that are.
     """
     records = {record.key: record for record in profile.functions}
-    outside = {key for key in records if not places.is_project(key)}
+    outside = {key for key in records if not places.is_named(key)}
     spent = {key: {callee: ns for callee, (_, ns) in r.callees} for key, r in records.items()}
     typical = charged({key: r.typical_ns for key, r in records.items()}, spent, outside)
     mean = charged({key: r.mean_ns for key, r in records.items()}, spent, outside)
@@ -300,7 +307,8 @@ class Profiler:
         profile = _slices_profile(played, side)
         assert profile is not None
         own = self.stage.sides[side]
-        return side_profile(profile, Places(own.tree, self.stage.path_of(own)))
+        two = any(each.environment is not None for each in self.stage.sides)
+        return side_profile(profile, Places(own.tree, self.stage.path_of(own), two))
 
     def _add_lines(self, tracks: Sequence[Track], until: float) -> None:
         named = {_nodeid(t): (t, self._lines_of(t)) for t in tracks}

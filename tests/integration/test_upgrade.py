@@ -2,6 +2,7 @@
 folder, so that no network is needed.
 """
 
+import os
 import sys
 import zipfile
 from pathlib import Path
@@ -50,9 +51,14 @@ def project(workshop: Workshop) -> Project:
     return workshop.project("upgrade", {"pytest.ini": SKIPPING, "test_perf.py": TESTS})
 
 
-def upgrade(project: Project, here: Environment, wheels: Path, *words: str) -> Ended:
+def upgrade(
+    project: Project, here: Environment, wheels: Path, *words: str, first: Path | None = None
+) -> Ended:
+    """Upgrade by what is found in the folder `first`, before all that is installed."""
     command = [str(here.folder / "bin/python"), "-m", "pytest_rlperf.cli", "upgrade", *words]
     env = OFFLINE | {"PIP_FIND_LINKS": str(wheels), "UV_FIND_LINKS": str(wheels)}
+    if first is not None:
+        env["PATH"] = os.pathsep.join([str(first), os.environ["PATH"]])
     return project.start_command(command, env=env).wait()
 
 
@@ -92,6 +98,22 @@ def test_another_python_is_made_of_the_same_distributions(
     assert "rlperf upgrade: 0 distributions differ\n" in ended.text, ended.text
     assert "rlperf upgrade: no test was called slower by it\n" in ended.text
     assert ended.code == 0
+
+
+def test_what_uv_cannot_make_pip_does(
+    project: Project, here: Environment, wheels: Path, tmp_path: Path
+):
+    """uv does not read pip's configuration, which may be what names the index."""
+    uv = tmp_path / "uv"
+    uv.write_text("#!/bin/sh\necho no such index\nexit 2\n")
+    uv.chmod(0o755)
+    words = ["fastlib>=2", "--", *OWN_PLUGIN, *NO_CACHE, "--collect-only"]
+    ended = upgrade(project, here, wheels, *words, first=tmp_path)
+    assert "rlperf upgrade: uv said: no such index; pip tries it now …\n" in ended.text
+    assert ended.code == 0, ended.text
+    ended = upgrade(project, here, wheels, "--python", "9.9", "--", first=tmp_path)
+    assert "--python 9.9 is not on this machine; install it." in ended.text
+    assert ended.code == 4
 
 
 @pytest.mark.parametrize(

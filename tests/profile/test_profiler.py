@@ -71,6 +71,19 @@ def profile(*functions: FunctionRecord) -> SideProfile:
     return side_profile(SlicesProfile(functions, 2, 0.5, stacks), PLACES)
 
 
+def test_of_two_environments_a_librarys_functions_are_named_and_native_ones_charged_to_them():
+    functions = (
+        entry(LEARN, "learn", 10.0, callees=(((SORT, "sort"), Callee(6, 30.0)),)),
+        entry(SORT, "sort", 30.0, natives={"native": Callee(6, 5.0)}),
+    )
+    places = replace(PLACES, names_libraries=True)
+    found = side_profile(SlicesProfile(functions, 2, 0.5, ()), places).functions
+    assert found[Function("agent.py", "learn")].typical_ns == 10.0
+    assert found[Function("agent.py", "learn")].callees == {}
+    assert found[Function("numpy/core.py", "sort")].typical_ns == 30.0
+    assert set(found[Function("numpy/core.py", "sort")].callees) == {"native"}
+
+
 def test_a_librarys_time_is_charged_to_the_project_and_its_calls_are_told():
     found = profile(
         entry(
