@@ -103,7 +103,7 @@ def log_wealth(differences: Iterable[float]) -> float:
 def decide(differences: Sequence[SeedLoss], gate: LearningGate, exhausted: bool) -> Decision:
     """Decide on the pairs so far; a pure function of their order."""
     pairs = len(differences)
-    outcome = _outcome(differences, gate) if pairs >= LEAST_SEEDS else None
+    outcome = outcome_of(differences, gate)
     if outcome is None and not exhausted:
         return Decision(None, pairs, next_look=max(LEAST_SEEDS, pairs + 1))
     return Decision(
@@ -115,7 +115,10 @@ def decide(differences: Sequence[SeedLoss], gate: LearningGate, exhausted: bool)
     )
 
 
-def _outcome(differences: Sequence[SeedLoss], gate: LearningGate) -> Outcome | None:
+def outcome_of(differences: Sequence[SeedLoss], gate: LearningGate) -> Outcome | None:
+    """Return what the pairs so far are enough for; None: for nothing yet."""
+    if len(differences) < LEAST_SEEDS:
+        return None
     sure = -math.log(LIMIT_LEVEL)
     if _bets_above(differences, gate.threshold) >= sure and (
         _bets_above(differences, 0.0) >= -math.log(gate.unchanged_level)

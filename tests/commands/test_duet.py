@@ -12,11 +12,18 @@ import psutil
 import pytest
 
 from pytest_rlperf.cli import main
+from pytest_rlperf.duet import campaign
 
-PYTHON = f"{sys.executable} -I -S -c"
+PYTHON = f"{sys.executable} -s -S -c"
 LOOP = PYTHON + " 'for i in range({}): pass'"
-SHORT = LOOP.format(200_000)
+SHORT, LONG = LOOP.format(200_000), LOOP.format(3_000_000)
 ROUGH = ("--threshold", "30%", "--budget", "60")
+
+
+@pytest.fixture(autouse=True)
+def short_blocks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let a block be a pair or two: these commands differ by far more than that tells."""
+    monkeypatch.setattr(campaign, "BLOCK_S", 0.05)
 
 
 def ended(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str]:
@@ -49,12 +56,11 @@ def test_a_command_is_as_fast_as_itself(capsys: pytest.CaptureFixture[str]):
 def test_a_slower_command_fails_and_one_that_is_faster_does_not(
     capsys: pytest.CaptureFixture[str],
 ):
-    much = LOOP.format(6_000_000)
-    status, text = ended(capsys, SHORT, much, *ROUGH)
+    status, text = ended(capsys, SHORT, LONG, *ROUGH)
     assert status == 1
     assert rows(text)[1].startswith("REGRESSED (high) ")
     assert "times as long as" in text
-    status, text = ended(capsys, much, SHORT, *ROUGH)
+    status, text = ended(capsys, LONG, SHORT, *ROUGH)
     assert status == 0
     assert rows(text)[1].startswith("improved ")
     assert "times as fast as" in text
@@ -64,14 +70,13 @@ def test_several_commands_are_each_judged_against_the_first(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     files = tmp_path / "out.json", tmp_path / "out.md"
-    much = LOOP.format(6_000_000)
-    words = (SHORT, SHORT, much, *ROUGH)
+    words = (SHORT, SHORT, LONG, *ROUGH)
     exports = ("--export-json", str(files[0]), "--export-markdown", str(files[1]))
     status, text = ended(capsys, *words, *exports)
     assert status == 1
     assert [row.split()[0] for row in rows(text)][::2] == ["first", "REGRESSED"]
     data = json.loads(files[0].read_text())
-    assert [each["command"] for each in data["results"]] == [SHORT, SHORT, much]
+    assert [each["command"] for each in data["results"]] == [SHORT, SHORT, LONG]
     assert data["verdicts"][1]["outcome"] == "regressed"
     assert data["verdicts"][1]["low"] > 0.3
     assert data["exit_code"] == 1
@@ -80,11 +85,11 @@ def test_several_commands_are_each_judged_against_the_first(
 
 
 def test_time_that_is_waited_counts_by_the_clock_only(capsys: pytest.CaptureFixture[str]):
-    naps = [f"sleep {seconds}" for seconds in (0.05, 0.15)]
+    naps = [f"sleep {seconds}" for seconds in (0.02, 0.06)]
     status, text = ended(capsys, *naps, *ROUGH, "--waits")
     assert status == 1
     assert "by the clock" in text
-    _, text = ended(capsys, *naps, "--threshold", "90%", "--budget", "5")
+    _, text = ended(capsys, *naps, "--threshold", "90%", "--budget", "1")
     assert "it waits for" in text
     assert "--waits" in text
 
@@ -101,7 +106,7 @@ def test_memory_is_that_of_all_processes_at_once(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     holder = tmp_path / "hold.py"
-    holder.write_text("import time; x = b'x' * (60 << 20); time.sleep(0.2)\n")
+    holder.write_text("import time; x = b'x' * (60 << 20); time.sleep(0.1)\n")
     one = f"{sys.executable} -I -S {holder}"
     out = tmp_path / "out.json"
     ended(capsys, one, f"{one} & {one}; wait", "--budget", "3", "--export-json", str(out))
@@ -226,7 +231,7 @@ def test_what_a_command_leaves_running_is_ended_and_told(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ):
     nap = "1234.5"
-    status, text = ended(capsys, "true", f"sh -c 'setsid sleep {nap} & true'", "--budget", "3")
+    status, text = ended(capsys, "true", f"sh -c 'setsid sleep {nap} & true'", "--budget", "2")
     assert status in (0, 1, 6), text
     assert "processes running, which were ended" in text
     assert napping(nap) == []
@@ -248,14 +253,15 @@ def test_no_command_outlives_what_started_it(number: signal.Signals, code: int):
     wait_for(lambda: not napping(nap))
 
 
-def test_an_interrupted_duet_tells_what_there_is():
-    loop = LOOP.format(3_000_000)
-    words = [sys.executable, "-m", "pytest_rlperf.cli", "duet", loop, loop]
-    # A threshold that is never reached or passed in that time.
+def test_an_interrupted_duet_tells_what_there_is(tmp_path: Path):
+    runs = tmp_path / "runs"
+    command = f"sh -c 'echo >> {runs}'"
+    words = [sys.executable, "-m", "pytest_rlperf.cli", "duet", command, command]
+    # A threshold that is never reached or passed by so many runs, which are a round of blocks.
     with subprocess.Popen(
         [*words, "--threshold", "0.01%"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as process:
-        time.sleep(6)
+        wait_for(lambda: runs.exists() and len(runs.read_bytes()) > 200)
         process.send_signal(signal.SIGINT)
         text, _ = process.communicate()
     assert process.returncode == 2

@@ -9,7 +9,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable
 
-from pytest_rlperf.learning.bets import LearningGate, decide
+from pytest_rlperf.learning.bets import LearningGate, outcome_of
 from pytest_rlperf.learning.scores import differences_of, scored
 from pytest_rlperf.model.learning import Curve, LearningMetric, LearningSpec, Training
 from pytest_rlperf.model.metric import Outcome
@@ -37,11 +37,9 @@ def _outcome(agent: Agent, change: Change, rng: random.Random, gate: LearningGat
     spec = LearningSpec(metric=LearningMetric.AREA, worst=agent.worst)
     differences = differences_of(scored(head, base, spec))
     assert differences is not None
-    for pairs in range(6, MOST + 1):  # nothing of a pair changes with those after it
-        decision = decide(differences[:pairs], gate, exhausted=False)
-        if decision.outcome is not None:
-            return decision.outcome
-    return Outcome.INCONCLUSIVE
+    # Nothing of a pair changes with those after it.
+    looks = (outcome_of(differences[:pairs], gate) for pairs in range(6, MOST + 1))
+    return next(filter(None, looks), Outcome.INCONCLUSIVE)
 
 
 def same(curve: Curve, agent: Agent, rng: random.Random) -> Curve:

@@ -14,6 +14,7 @@ from pytest_rlperf.learning.bets import (
     decide,
     interval_of,
     log_wealth,
+    outcome_of,
     wealth_path,
 )
 from pytest_rlperf.model.learning import LEAST_SEEDS
@@ -52,15 +53,18 @@ def shares(losses: Iterable[float]) -> list[SeedLoss]:
     return [SeedLoss(loss, 1.0) for loss in losses]
 
 
-def outcome_of(draw: Draw, rng: random.Random, gate: LearningGate) -> tuple[Outcome | None, int]:
-    """Look after every pair, and stop as soon as it is decided."""
-    differences: list[float] = []
-    while True:
-        differences.append(draw(rng))
-        exhausted = len(differences) == MOST
-        decision = decide(shares(differences), gate, exhausted)
-        if decision.outcome is not None:
-            return decision.outcome, len(differences)
+def decided(draw: Draw, rng: random.Random, gate: LearningGate) -> tuple[Outcome, int]:
+    """Look after every pair, and stop as soon as it is clear."""
+    return stopped(lambda: SeedLoss(draw(rng), 1.0), gate)
+
+
+def stopped(pair: Callable[[], SeedLoss], gate: LearningGate) -> tuple[Outcome, int]:
+    differences: list[SeedLoss] = []
+    while len(differences) < MOST:
+        differences.append(pair())
+        if outcome := outcome_of(differences, gate):
+            return outcome, len(differences)
+    return Outcome.INCONCLUSIVE, MOST
 
 
 @pytest.mark.parametrize("name", ALIKE)
@@ -77,21 +81,21 @@ def test_bets_against_a_fair_coin_hardly_ever_win(name: str):
 @pytest.mark.parametrize("name", ALIKE)
 def test_what_learns_alike_is_not_called_worse(name: str):
     rng, gate = random.Random(1), LearningGate(0.10)
-    outcomes = [outcome_of(ALIKE[name], rng, gate)[0] for _ in range(100)]
+    outcomes = [decided(ALIKE[name], rng, gate)[0] for _ in range(100)]
     assert outcomes.count(Outcome.REGRESSED) <= 3  # 1 is expected at most
 
 
 @pytest.mark.parametrize("name", WORSE)
 def test_what_learns_much_less_is_called(name: str):
     rng, gate = random.Random(2), LearningGate(0.10)
-    outcomes = [outcome_of(WORSE[name], rng, gate)[0] for _ in range(40)]
+    outcomes = [decided(WORSE[name], rng, gate)[0] for _ in range(40)]
     assert outcomes.count(Outcome.REGRESSED) >= 32
     assert Outcome.UNCHANGED not in outcomes
 
 
 def test_who_learns_nothing_any_more_is_called_by_ten_seeds():
     rng = random.Random(3)
-    seeds = [outcome_of(WORSE["nothing is learned"], rng, LearningGate(0.10))[1] for _ in range(20)]
+    seeds = [decided(WORSE["nothing is learned"], rng, LearningGate(0.10))[1] for _ in range(20)]
     assert max(seeds) <= 10
 
 
@@ -123,10 +127,10 @@ def test_the_shown_interval_agrees_with_the_outcome():
 def test_intervals_hold_the_truth_though_one_stops_when_sure():
     rng, gate, held = random.Random(5), LearningGate(0.10), 0
     for _ in range(100):
-        differences: list[float] = []
-        while decide(shares(differences), gate, len(differences) == MOST).outcome is None:
-            differences.append(rng.gauss(0.15, 0.15))
-        interval = interval_of(shares(differences))
+        differences: list[SeedLoss] = []
+        while len(differences) < MOST and outcome_of(differences, gate) is None:
+            differences.append(SeedLoss(rng.gauss(0.15, 0.15), 1.0))
+        interval = interval_of(differences)
         assert interval is not None
         held += interval.low <= 0.15 <= interval.high
     assert held >= 92  # 95 are expected at least
@@ -171,14 +175,11 @@ def test_a_head_that_always_learns_the_allowed_share_less_is_hardly_ever_called(
     way, of which 2.5 % may be called, and as many pass.
     """
     rng, gate = random.Random(6), LearningGate(0.10)
-    outcomes = []
-    for _ in range(400):
-        differences: list[SeedLoss] = []
-        decision = decide(differences, gate, False)
-        while decision.outcome is None:
-            base, other = (rng.lognormvariate(5, 0.5) for _ in range(2))
-            differences.append(SeedLoss(base - 0.9 * other, base))
-            decision = decide(differences, gate, len(differences) == MOST)
-        outcomes.append(decision.outcome)
+
+    def pair() -> SeedLoss:
+        base, other = (rng.lognormvariate(5, 0.5) for _ in range(2))
+        return SeedLoss(base - 0.9 * other, base)
+
+    outcomes = [stopped(pair, gate)[0] for _ in range(400)]
     assert outcomes.count(Outcome.REGRESSED) <= 18  # 10, and 2.6 standard deviations
     assert outcomes.count(Outcome.UNCHANGED) <= 18
