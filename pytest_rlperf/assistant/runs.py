@@ -18,7 +18,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import private_folder
 from pytest_rlperf.trees.cache import RESULTS, SNIPPETS, cache_folder, digest
 
-KEPT_RESULTS = 20
+KEPT_RESULTS, NAMED_RESULTS = 20, 5
 """Of each project; older ones go."""
 END_S = 20.0
 """A run that is told to end first keeps what it has measured."""
@@ -138,7 +138,13 @@ class KeptResults:
             if not kept:
                 raise UsageError("nothing was measured here yet; measure first.")
             return kept[0]
-        return next((path for path in kept if path.stem == name), Path(name))
+        path = next((path for path in kept if path.stem == name), Path(name))
+        if not path.exists():
+            names = (
+                ", ".join([LAST, *(each.stem for each in kept[:NAMED_RESULTS])]) if kept else "none"
+            )
+            raise UsageError(f"there is no result {name!r}, and no such file; there is: {names}.")
+        return path
 
     def _newest_first(self) -> list[Path]:
         return sorted(self.folder.glob("*.json"), key=os.path.getmtime, reverse=True)

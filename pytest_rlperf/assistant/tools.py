@@ -48,6 +48,8 @@ RESULTS_S = 60.0
 BESIDES_S = 180.0
 """What a run may take beside its budget: to lay out and build the base, and to explain."""
 SNIPPET_THRESHOLD = "5%"
+REFUSAL = "rlperf: "
+"""How the sentence begins that a command ends with where it cannot be obeyed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,7 +103,7 @@ class Toolbox:
         if threshold:
             parse_fraction(threshold, "threshold")
             args.append(f"--rlperf-threshold={threshold}")
-        args += checked_words(tests, "node id")
+        args += self._known(checked_words(tests, "node id"))
         result = self._results.new()
         env = environment(self.environ, _told(result))
         async with self._turn:  # two at once would disturb each other
@@ -159,7 +161,7 @@ class Toolbox:
             done = await self._run(rlperf_command(*words), env, deadline_s)
         lines = done.output.splitlines()
         if done.code == ExitCode.USAGE:
-            raise UsageError((lines or ["rlperf bisect said nothing"])[-1].removeprefix("rlperf: "))
+            raise UsageError(refusal(lines, "bisect"))
         if done.code is None:
             lines.append(f"ended after {deadline_s:g} s: allow more, or narrow the commits")
         return bounded([*lines, f"repeat: {shlex.join(['rlperf', *words])}"])
@@ -192,10 +194,19 @@ class Toolbox:
         done = await self._run(rlperf_command(*words), environment(self.environ), COLLECTING_S)
         lines = done.output.splitlines()
         if done.code != ExitCode.FINE:
-            raise UsageError((lines or ["rlperf trend said nothing"])[-1].removeprefix("rlperf: "))
+            raise UsageError(refusal(lines, "trend"))
         return bounded([*lines, f"repeat: {shlex.join(['rlperf', *words])}"])
 
     # -- how ------------------------------------------------------------------------------------
+
+    def _known(self, tests: Sequence[str]) -> Sequence[str]:
+        """Refuse a test by a part of its name: pytest would look for a file of that name."""
+        for test in tests:
+            if not (self.project / test.partition("::")[0]).exists():
+                raise UsageError(
+                    f"{test!r} is no node id and no file; list_benchmarks tells the node ids."
+                )
+        return tests
 
     async def _run(self, command: Sequence[str], env: Mapping[str, str], deadline_s: float) -> Done:
         return await run_bounded(command, self.project, env, deadline_s)
@@ -221,6 +232,13 @@ def _terse(done: Done, result: Path) -> list[str]:
     said = [line.fields.get("why") or line.fields.get("text", "") for line in told]
     why = "; ".join(filter(None, said)) or error_said(done.output)
     raise UsageError(why if done.code is not None else "it took too long, and was ended")
+
+
+def refusal(lines: Sequence[str], command: str) -> str:
+    """Return the sentence with which a command refused, wherever it stands among what it told."""
+    refusals = [line for line in lines if line.startswith(REFUSAL)]
+    last = (refusals or lines or [f"rlperf {command} said nothing"])[-1]
+    return last.removeprefix(REFUSAL)
 
 
 def _where(result: Path) -> list[str]:

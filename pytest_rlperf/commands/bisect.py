@@ -169,7 +169,7 @@ class Duets:
             *(sys.executable, "-m", "pytest", "--rlperf", "--rlperf-profile=off"),
             f"--rlperf-against={base}",
             f"--rlperf-head={head}",
-            f"--rlperf-threshold={threshold:.6f}",
+            f"--rlperf-threshold={100 * threshold:.4f}%",
             f"--rlperf-budget={self.budget_s:g}",
             f"--rlperf-json={result}",
             *self.pytest_args,
@@ -206,6 +206,8 @@ def error_said(output: str) -> str:
 
 THRESHOLD = 0.05
 BUDGET_S = 120.0
+MOST_HALFWAY = 5.0
+"""What is far enough from both ends of any larger change; no run is asked for more than 1,000 %."""
 NOT_FOUND = 1
 
 
@@ -240,15 +242,21 @@ def run(arguments: Namespace) -> int:
             f"{arguments.bad} is not slower than {arguments.good} by more than "
             f"{format_percent(threshold)} ({whole.reason}); there is no commit to find."
         )
-    # Halfway between both ends, a commit is as far from being called wrongly as can be.
-    halfway = max(threshold / 2, whole.change / 2)
+    asked = halfway(threshold, whole.change)
 
     def judge(commit: str) -> Answer:
-        compared = duets.compare(history.good, commit, halfway)
+        compared = duets.compare(history.good, commit, asked)
         _print_answer(history, commit, compared)
         return compared.answer
 
     return _print_culprit(search(history, judge), history, duets, threshold)
+
+
+def halfway(threshold: float, change: float) -> float:
+    """Return the change that a commit is asked for: halfway between both ends it is as far from
+    being called wrongly as can be.
+    """
+    return min(MOST_HALFWAY, max(threshold / 2, change / 2))
 
 
 def _print_answer(history: CommitRange, commit: str, compared: Compared) -> None:

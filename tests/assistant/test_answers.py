@@ -13,6 +13,7 @@ from pytest_rlperf.assistant.answers import (
     some_terse,
 )
 from pytest_rlperf.assistant.snippets import Work
+from pytest_rlperf.assistant.tools import refusal
 from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.report.terse import render_terse
 from tests.factories import a_test, examples, verdict
@@ -84,3 +85,9 @@ def test_other_work_is_no_improvement_however_fast():
 def test_without_a_comparison_there_is_no_verdict():
     new = a_test(verdict=verdict(Outcome.NO_BASELINE, "it fails on the base"))
     assert render_referee(new, EQUAL)[0] == "verdict: none, since nothing could be compared"
+
+
+def test_a_refusal_is_found_wherever_it_stands_among_what_was_told():
+    assert refusal(["rlperf: no such commit.", "slow +30 % abc"], "bisect") == "no such commit."
+    assert refusal(["something broke"], "bisect") == "something broke"
+    assert refusal([], "trend") == "rlperf trend said nothing"

@@ -2,11 +2,14 @@
 
 import math
 from collections.abc import Sequence
+from pathlib import Path
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_rlperf.commands.bisect import Answer, search
+from pytest_rlperf.commands.bisect import MOST_HALFWAY, Answer, Duets, halfway, search
+from pytest_rlperf.model.quantity import parse_fraction
 from tests.factories import examples
 
 
@@ -64,3 +67,17 @@ def test_the_culprit_is_always_among_those_named(broken: set[int], first_slow: i
     found = search(line, judged(line, first_slow, frozenset(broken)))
     assert str(first_slow) in (found.first_slow, *found.suspects)
     assert len(line.asked) == len(set(line.asked))
+
+
+@pytest.mark.parametrize(
+    ("threshold", "change", "least"),
+    [(0.05, 0.3, 0.15), (0.05, 0.06, 0.03), (0.05, 10.3, MOST_HALFWAY), (0.05, 30.0, MOST_HALFWAY)],
+)
+def test_a_commit_is_asked_for_a_change_halfway_that_a_run_accepts(
+    threshold: float, change: float, least: float
+):
+    asked = halfway(threshold, change)
+    assert asked == pytest.approx(least)
+    words = Duets(Path(), "test.py::test", (), 20).command("base", "head", asked, Path("r.json"))
+    (text,) = (word for word in words if word.startswith("--rlperf-threshold="))
+    assert parse_fraction(text.partition("=")[2], "threshold") == pytest.approx(asked)

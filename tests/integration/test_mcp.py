@@ -114,6 +114,7 @@ def answers(project: Project) -> dict[str, tuple[str, bool]]:
         found["bisect"] = await ask(client, "bisect", good="base", bad="HEAD", test=WORK, **BUDGET)
         found["nowhere"] = await ask(client, "measure", against="nowhere", **BUDGET)
         found["no such test"] = await ask(client, "measure", tests=["tests/gone.py"], **BUDGET)
+        found["no result"] = await ask(client, "explain", result="yesterday")
         found["option"] = await ask(client, "measure", tests=["--co"])
         found["too long"] = await ask(client, "measure", budget_s=1e9)
         found["trends"] = await ask(client, "trends")
@@ -159,7 +160,11 @@ def test_each_answers_in_a_few_lines(
     [
         ("nothing yet", "nothing was measured here yet; measure first."),
         ("nowhere", "The revision 'nowhere' is not in this repository; "),
-        ("no such test", "not found"),
+        (
+            "no such test",
+            "'tests/gone.py' is no node id and no file; list_benchmarks tells the node",
+        ),
+        ("no result", "there is no result 'yesterday', and no such file; there is: last, 2"),
         ("option", "'--co' is no node id; give one that does not begin with a dash."),
         ("too long", "budget_s is 1e+09; give 1 to 900 seconds."),
         ("trends", "there is no history on the branch"),
