@@ -11,6 +11,7 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+import textwrap
 import time
 from collections.abc import Callable, Iterator, Sequence, Set
 from dataclasses import dataclass
@@ -25,7 +26,8 @@ from pytest_rlperf.trees.cache import ENVIRONMENTS, digest
 
 COMPLETE = ".complete"
 """Written last: an environment without it is what an installer that failed has left."""
-LAST_LINES = 5
+LAST_LINES, LINE_LETTERS = 5, 200
+"""Of what an installer said: pip lists all versions that there are in one line."""
 KEPT, USED_S = 3, 24 * 3600.0
 NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
 NOT_TAKEN = frozenset({"_virtualenv.pth", "distutils-precedence.pth"})
@@ -245,5 +247,6 @@ def _run(command: Sequence[str]) -> None:
     )
     if done.returncode:
         lines = [line.strip() for line in done.stdout.splitlines() if line.strip()]
-        said = " / ".join(lines[-LAST_LINES:]) or "it said nothing"
+        short = (textwrap.shorten(line, LINE_LETTERS, placeholder=" …") for line in lines)
+        said = " / ".join([*short][-LAST_LINES:]) or "it said nothing"
         raise InstallerFailed(f"{Path(command[0]).name} said: {said}")
