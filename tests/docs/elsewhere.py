@@ -59,6 +59,7 @@ COMPARED_PRESETS = (
 TESTED: Mapping[str, str] = {
     "rlperf demo": DEMONSTRATED,
     "rlperf upgrade": UPGRADED,
+    "rlperf upgrade 'numpy==2.4.6' -- tests": UPGRADED,
     "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
     "rlperf upgrade --python 3.13 -- tests/perf": f"{WHOLE}/test_upgrade.py::"
     "test_another_python_is_made_of_the_same_distributions",
@@ -240,6 +241,7 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.evidence.duet run --out FILE": (
         "python -m tests.evidence.duet run --out {folder}/duet.jsonl --no-load --minutes 0"
     ),
+    "python -m tests.evidence.duet stops 1000": "python -m tests.evidence.duet stops 2",
     "python -m tests.evidence.duet table FILE": (
         "python -m tests.evidence.duet table {folder}/duet.jsonl"
     ),

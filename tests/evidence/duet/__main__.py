@@ -1,6 +1,7 @@
 """``python -m tests.evidence.duet run --out FILE`` plays a command against itself, and against one
 that has 10 % more to do, with `rlperf duet` and, where it is installed, with hyperfine; started
-again, it goes on. ``table FILE`` prints how often either said slower or faster by more than 5 %.
+again, it goes on. ``table FILE`` prints how often either said slower or faster by more than 5 %,
+and which way unchanged commands read; ``stops RUNS`` which way they would by chance alone.
 """
 
 from __future__ import annotations
@@ -10,7 +11,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
-from tests.evidence.duet.play import read, run, table
+from tests.evidence.duet.play import lean, read, run, table
+from tests.evidence.duet.stops import stops
 
 
 def parser() -> argparse.ArgumentParser:
@@ -21,6 +23,8 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--rounds", type=int, default=100, help="of each comparison")
     measure.add_argument("--minutes", type=float, default=1e6, help="begin none after this time")
     measure.add_argument("--no-load", action="store_true", help="leave the machine alone")
+    chance = commands.add_parser("stops", help="how unchanged commands read by chance alone")
+    chance.add_argument("runs", type=int, help="of each spread")
     shown = commands.add_parser("table", help="print the table as markdown")
     shown.add_argument("file", type=Path)
     return root
@@ -28,8 +32,12 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
+    if options.command == "stops":
+        print("\n".join(stops(options.runs)))
+        return 0
     if options.command == "table":
-        print(table(read(options.file)), end="")
+        records = read(options.file)
+        print(f"{table(records)}\n{lean(records)}", end="")
         return 0
     with tempfile.TemporaryDirectory(prefix="duet-") as scratch:
         loaded = not options.no_load

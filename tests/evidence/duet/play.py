@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import os
 import resource
 import shutil
@@ -14,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 
 from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
@@ -22,6 +24,9 @@ from tests.evidence.proof.facts import cpu_model
 
 SCHEMA = 1
 LIMIT = 0.05
+PYTHON = f"{sys.executable} -s -S"
+"""Not isolated (`-I`), which is deaf to the hash seed that both sides of a block have: blocks of a
+loop of 0.2 s with itself then spread by up to 6.9 %, else by 2.2 %."""
 LOOP = "for i in range({}): pass"
 PROBE = 20_000_000
 TOOLS = ("rlperf", "hyperfine")
@@ -39,6 +44,7 @@ class Played:
     round: int
     change: float  # that the tool read
     outcome: str  # of rlperf; of hyperfine whether its means differ by more than the limit
+    blocks: tuple[float, ...]  # the change in each, of rlperf
     seconds: float
     load: bool
     date: str
@@ -58,6 +64,15 @@ class Played:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What a tool said, without what is known of it."""
+
+    change: float
+    outcome: str
+    blocks: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Pace:
     """What a Python command takes on this machine."""
 
@@ -72,7 +87,7 @@ class Pace:
     def command(self, seconds: float) -> str:
         """Return a command that takes so long, as far as Python starts faster than that."""
         turns = max(1, round((seconds - self.start_s) / self.loop_s))
-        return f"{sys.executable} -I -S -c '{LOOP.format(turns)}'"
+        return f"{PYTHON} -c '{LOOP.format(turns)}'"
 
 
 def _seconds(turns: int) -> float:
@@ -83,7 +98,7 @@ def _seconds(turns: int) -> float:
         return children.ru_utime + children.ru_stime
 
     before = used()
-    subprocess.run([sys.executable, "-I", "-S", "-c", LOOP.format(turns)], check=True)
+    subprocess.run([*PYTHON.split(), "-c", LOOP.format(turns)], check=True)
     return used() - before
 
 
@@ -117,14 +132,15 @@ def played(
     seconds = ms / 1e3
     commands = pace.command(seconds), pace.command(seconds * (1 + truth))
     begun = time.monotonic()
-    change, outcome = (_by_rlperf if tool == "rlperf" else _by_hyperfine)(commands, scratch)
+    said = (_by_rlperf if tool == "rlperf" else _by_hyperfine)(commands, scratch)
     return Played(
         tool=tool,
         ms=ms,
         truth=truth,
         round=number,
-        change=change,
-        outcome=outcome,
+        change=said.change,
+        outcome=said.outcome,
+        blocks=said.blocks,
         seconds=round(time.monotonic() - begun, 2),
         load=loaded,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
@@ -132,7 +148,7 @@ def played(
     )
 
 
-def _by_rlperf(commands: tuple[str, str], scratch: Path) -> tuple[float, str]:
+def _by_rlperf(commands: tuple[str, str], scratch: Path) -> Said:
     file = scratch / "duet.json"
     words = [sys.executable, "-m", "pytest_rlperf.cli", "duet", *commands]
     limit = ("--threshold", f"{LIMIT:.0%}", "--export-json", str(file))
@@ -140,10 +156,10 @@ def _by_rlperf(commands: tuple[str, str], scratch: Path) -> tuple[float, str]:
     if done.returncode not in (0, 1):
         raise ValueError(f"rlperf duet ended with {done.returncode}: {done.stdout}{done.stderr}")
     (verdict,) = json.loads(file.read_text(encoding="utf-8"))["verdicts"]
-    return verdict["change"], verdict["outcome"]
+    return Said(verdict["change"], verdict["outcome"], tuple(verdict["blocks"]))
 
 
-def _by_hyperfine(commands: tuple[str, str], scratch: Path) -> tuple[float, str]:
+def _by_hyperfine(commands: tuple[str, str], scratch: Path) -> Said:
     """Compare the means, as people read its summary."""
     file = scratch / "hyperfine.json"
     words = ["hyperfine", "--shell=none", "--export-json", str(file), *commands]
@@ -151,8 +167,8 @@ def _by_hyperfine(commands: tuple[str, str], scratch: Path) -> tuple[float, str]
     first, second = (e["mean"] for e in json.loads(file.read_text(encoding="utf-8"))["results"])
     change = second / first - 1
     if change > LIMIT:
-        return change, "slower by more"
-    return change, "faster by more" if change < -LIMIT else "no more"
+        return Said(change, "slower by more")
+    return Said(change, "faster by more" if change < -LIMIT else "no more")
 
 
 @contextmanager
@@ -188,4 +204,30 @@ def table(records: list[Played]) -> str:
             f"| {tool} | {'yes' if loaded else 'no'} | {ms} ms | {truth:+.0%} | {len(own)} "
             f"| {slower} | {faster} | {middle:+.1%} | {mean_s:.1f} |"
         )
+    return "\n".join(rows) + "\n"
+
+
+SOON = 6
+"""Blocks: a comparison that ends with so many or fewer has ended soon."""
+
+
+def lean(records: list[Played]) -> str:
+    """Return which way unchanged commands read, as Markdown: in their first blocks, which are the
+    same whenever a comparison ends, and in what is said of those that end soon and late.
+    """
+    rows = ["| blocks of a command against itself | n | mean | its error |", "|---|---|---|---|"]
+    same = [r for r in records if r.truth == 0 and r.blocks]
+    for ms in sorted({r.ms for r in same}):
+        own = [r for r in same if r.ms == ms]
+        kinds = {
+            "the first three of each": [fmean(r.blocks[:3]) for r in own],
+            f"said after at most {SOON}": [r.change for r in own if len(r.blocks) <= SOON],
+            "said after more": [r.change for r in own if len(r.blocks) > SOON],
+        }
+        for kind, means in kinds.items():
+            if len(means) > 1:
+                error = stdev(means) / math.sqrt(len(means))
+                rows.append(
+                    f"| {ms} ms, {kind} | {len(means)} | {fmean(means):+.1%} | {error:.1%} |"
+                )
     return "\n".join(rows) + "\n"
