@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
 
+from pytest_rlperf.environments.environment import describe
 from pytest_rlperf.environments.report import render_differences
 from pytest_rlperf.environments.upgraded import Upgrade, make_upgraded
 from pytest_rlperf.errors import UsageError
@@ -40,6 +41,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(arguments: Namespace) -> int:
     upgrade, pytest_args = _wishes(arguments.python, arguments.words)
     python = make_upgraded(upgrade, cache_folder(os.environ), lambda text: _say(f"{text} …"))
+    describe(python)  # which refuses what workers cannot be run by
     with temporary_folder("upgrade") as folder:
         env = _variables(python)
         result = _own_result(pytest_args)
@@ -81,6 +83,8 @@ def _wishes(python: str | None, words: Sequence[str]) -> tuple[Upgrade, list[str
             f"{option} stands after a requirement; write --python before them, and options of "
             "pytest after --."
         )
+    if "--" not in words and (path := next((w for w in requirements if Path(w).exists()), None)):
+        raise UsageError(f"{path} is a file or a folder; write -- before what is for pytest.")
     if not requirements and python is None:
         raise UsageError(
             "there is nothing to upgrade; name a requirement, such as 'numpy==2.5.0', or --python."

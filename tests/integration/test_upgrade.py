@@ -122,6 +122,7 @@ def test_what_uv_cannot_make_pip_does(
         (["fastlib==3.0", "--"], "the environment cannot be made: "),
         ([], "there is nothing to upgrade; name a requirement, such as 'numpy==2.5.0', or"),
         (["--", "tests/perf"], "there is nothing to upgrade"),
+        (["fastlib==2.0", "test_perf.py"], "test_perf.py is a file or a folder; write -- before"),
         (["fastlib==2.0", "--python", "3.13"], "--python stands after a requirement; write"),
         (["../fastlib"], "'../fastlib' names no distribution; write it as pip takes it"),
         (["--python", "9.9", "--"], "9.9"),
