@@ -1,14 +1,13 @@
-"""`python -m tests.evidence.figures.insert [ROUNDS]`: rows that a full ring of 100,000 takes a second.
+"""`python -m tests.evidence.figures.insert [ROUNDS]`: rows that a full ring takes a second.
 
-Observations of 4 numbers, as CartPole's; every round plays all sizes of a call once.
+The ring holds 100,000, observations are 4 numbers as those of CartPole; every round plays all sizes
+of a call once.
 """
 
 import random
 import sys
 import time
 from statistics import median
-
-import numpy as np
 
 from rl_impls.replay.layout import Transitions
 from rl_impls.replay.prioritised import PrioritisedReplay
