@@ -16,7 +16,7 @@ import numpy as np
 from numba import types
 from numba.extending import overload
 
-from rl_impls.envs.games import AGENT, GOES_ON, N_CELLS, OPPONENT, BanditTables, TicTacToeTables
+from rl_impls.envs.games import AGENT, BOARD, N_CELLS, OPPONENT, BanditTables, TicTacToeTables
 from rl_impls.envs.model import Actions, Draws, Flags, Rewards, States
 from rl_impls.jit import compiled
 
@@ -68,13 +68,14 @@ def _reset_tictactoe(tables: Any, draw: Any) -> Any:
 
 
 def _step_tictactoe(tables: Any, state: Any, action: Any, draw: Any) -> Any:
-    after = state + tables.powers[action]
-    standing = tables.standing[after]
-    if standing != GOES_ON:
-        return after, np.float32(1.0 if standing == AGENT else 0.0), True
-    s_t = after + OPPONENT * tables.powers[tables.empty[after, draw * tables.n_empty[after] >> 32]]
-    standing = tables.standing[s_t]
-    return s_t, np.float32(-1.0 if standing == OPPONENT else 0.0), standing != GOES_ON
+    # Numbers without a sign need no look whether they count from the end.
+    after = state + tables.powers[np.uint64(action)]
+    # An action fills one cell: so many are left is known before the action is.
+    choice = draw * (np.int64(tables.n_empty[np.uint64(state)]) - 1) >> 32
+    reply = np.int64(tables.replies[np.uint64(after * N_CELLS + choice)])
+    s_t = reply & BOARD
+    standing = tables.standing[np.uint64(s_t)]
+    return s_t, np.float32(standing == AGENT) - np.float32(standing == OPPONENT), reply < 0
 
 
 def _reset_bandit(tables: Any, draw: Any) -> Any:

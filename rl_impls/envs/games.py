@@ -45,6 +45,9 @@ OPPONENT: Final = 2
 # How a board stands; a winner's code is the winner.
 GOES_ON: Final = 0
 DRAWN: Final = 3
+# A board needs 15 of the 16 bits of a reply; the sign is left.
+ENDS: Final = -0x8000
+BOARD: Final = 0x7FFF
 REWARDS: Final = (0.0, 1.0, -1.0, 0.0)
 
 
@@ -53,7 +56,9 @@ class TicTacToeTables(NamedTuple):
 
     standing: NDArray[np.uint8]  # (n_states,): GOES_ON, AGENT, OPPONENT or DRAWN
     n_empty: NDArray[np.uint8]  # (n_states,)
-    empty: NDArray[np.uint8]  # (n_states, 9): the empty cells, in order
+    # (n_states * 9,): the board after each reply, to the empty cells in order, or the board itself
+    # where the game is over; with ENDS where it is over then. One look leads to the next state.
+    replies: NDArray[np.int16]
     powers: NDArray[np.int64]  # (9,)
 
 
@@ -67,9 +72,12 @@ def build_tables() -> TicTacToeTables:
     for player in (OPPONENT, AGENT):
         standing[(filled == player).all(axis=2).any(axis=1)] = player
     # A stable sort by "taken" puts the empty cells first and keeps their order.
-    empty = np.argsort(boards != 0, axis=1, kind="stable").astype(np.uint8)
+    empty = np.argsort(boards != 0, axis=1, kind="stable")
     n_empty = (boards == 0).sum(axis=1).astype(np.uint8)
-    return TicTacToeTables(standing, n_empty, empty, powers)
+    played = (standing == GOES_ON)[:, None] & (np.arange(N_CELLS) < n_empty[:, None])
+    after = np.arange(N_STATES)[:, None] + np.where(played, OPPONENT * powers[empty], 0)
+    replies = np.where(standing[after] == GOES_ON, after, after | ENDS).astype(np.int16).ravel()
+    return TicTacToeTables(standing, n_empty, replies, powers)
 
 
 class TicTacToe:
@@ -84,7 +92,7 @@ class TicTacToe:
         self.masks: Flags = (np.arange(N_STATES)[:, None] // self.tables.powers % 3 == 0) & (
             goes_on[:, None]
         )
-        self.legal = _legal_cells(self.tables)
+        self.legal = _legal_cells(self.masks)
         self._standing = self.tables.standing.tobytes()  # indexing bytes beats indexing an array
 
     def reset(self, draw: int) -> int:
@@ -111,26 +119,23 @@ class TicTacToe:
     def step_batch(
         self, states: States, actions: Actions, draws: Draws
     ) -> tuple[States, Rewards, Flags]:
-        standing, n_empty, empty, powers = self.tables
+        standing, n_empty, replies, powers = self.tables
         after = states + powers[actions]
-        goes_on = standing[after] == GOES_ON
         choice = draws.astype(np.int64) * n_empty[after] >> 32
-        replied = after + OPPONENT * powers[empty[after, choice]]
-        s_t = np.where(goes_on, replied, after)
+        s_t = replies[after * N_CELLS + choice].astype(np.int64) & BOARD
         ended = standing[s_t]
         return s_t, np.array(REWARDS, np.float32)[ended], ended != GOES_ON
 
 
-def _legal_cells(tables: TicTacToeTables) -> list[tuple[int, ...]]:
+def _legal_cells(masks: Flags) -> list[tuple[int, ...]]:
     """Return the legal cells of every board; boards with the same ones share one tuple."""
-    shared: dict[tuple[int, ...], tuple[int, ...]] = {}
-    rows = zip(
-        tables.standing.tolist(), tables.n_empty.tolist(), tables.empty.tolist(), strict=True
-    )
+    shared: dict[bytes, tuple[int, ...]] = {}
     legal = []
-    for standing, n_empty, cells in rows:
-        key = tuple(cells[:n_empty]) if standing == GOES_ON else ()
-        legal.append(shared.setdefault(key, key))
+    for mask in masks:
+        key = mask.tobytes()
+        if key not in shared:
+            shared[key] = tuple(np.flatnonzero(mask).tolist())
+        legal.append(shared[key])
     return legal
 
 

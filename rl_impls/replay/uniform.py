@@ -52,6 +52,10 @@ class Ring:
                 f"a replay of {capacity:,} rows with observations of {obs_size:,} numbers needs "
                 f"{needed:.1f} GB, more than there is: choose a smaller buffer."
             ) from error
+        # Rows that come like this are taken over as they are: a look at all five at once.
+        self._as_stored: Final = [
+            (rows.dtype, rows.shape[1:], True) for rows in self._store.columns()
+        ]
         self._rng: Final = streams(seed, 1)
         self._ops: Final = fastest()
 
@@ -78,16 +82,16 @@ class Ring:
 
     def add_batch(self, new: Transitions) -> None:
         """Store transitions, oldest first; they overwrite the oldest ones in the ring."""
-        columns = tuple(
-            np.ascontiguousarray(rows, ring.dtype)
-            for ring, rows in zip(self._store.columns(), new.columns(), strict=True)
-        )
-        self._check_widths(columns)
+        n = len(new)
+        columns = new.columns()
+        seen = [(rows.dtype, rows.shape[1:], rows.flags.c_contiguous) for rows in columns]
+        if seen != self._as_stored:
+            columns = self._fitted(columns)
         # More than a ring full: only the newest can stay.
-        skip = max(0, len(new) - self.capacity)
+        skip = max(0, n - self.capacity)
         begin = (self.n_added + skip) % self.capacity
         self._ops.put(self._ring, begin, skip, *columns)
-        self.n_added += len(new)
+        self.n_added += n
 
     def add_step(self, step: Step, a_tm1: NDArray[Any]) -> None:
         """Store a step of a batch of environments, each row with where it led, `obs_t`: a truncated
@@ -126,11 +130,16 @@ class Ring:
             place[...] = state[name]
         self.n_added = int(state["n_added"])
 
-    def _check_widths(self, columns: tuple[NDArray[Any], ...]) -> None:
-        for ring, rows in zip(self._store.columns(), columns, strict=True):
-            if rows.shape[1:] != ring.shape[1:]:
-                want = ", ".join(["n", *map(str, ring.shape[1:])])
+    def _fitted(self, columns: tuple[NDArray[Any], ...]) -> tuple[NDArray[Any], ...]:
+        """Return rows as the ring stores them; refuse those of another width."""
+        for (_, width, _), rows in zip(self._as_stored, columns, strict=True):
+            if rows.shape[1:] != width:
+                want = ", ".join(["n", *map(str, width)])
                 raise ValueError(f"expected transitions of shape ({want}), not {rows.shape}")
+        return tuple(
+            np.ascontiguousarray(rows, dtype)
+            for (dtype, _, _), rows in zip(self._as_stored, columns, strict=True)
+        )
 
     def _check_not_empty(self) -> None:
         if self.n_added == 0:

@@ -20,6 +20,8 @@ from rl_impls.envs.compiled import has_rules, reset_state, step_state
 from rl_impls.envs.model import Actions, Flags, Rewards, States
 from rl_impls.jit import compiled, inlined, version_of
 from rl_impls.splitmix import GAMMA, mixed
+from rl_impls.tabular import rows
+from rl_impls.tabular.rows import LANES, any_in, best_with
 
 __all__ = ["act_rows", "has_rules", "learn_rows", "merge_table", "train"]
 
@@ -98,6 +100,8 @@ def make_train(version: int) -> Callable[..., Any]:
     def train(
         tables: Any,
         q: Table,
+        kept: NDArray[np.uint64],
+        age: Any,
         visits: NDArray[np.uint32] | None,
         trace: NDArray[np.float64] | None,
         rng: NDArray[np.uint64],
@@ -109,6 +113,11 @@ def make_train(version: int) -> Callable[..., Any]:
     ) -> tuple[int, int, bool, float]:
         """Train for `n_steps` steps from state `start`, or from a new episode where it is -1.
 
+        `kept` holds each row's best action plus `age`; what is older lies below. So nothing on the
+        way from one state to the next waits for a maximum: a row is looked through when it is
+        written, and the next steps go on meanwhile. `age` is a multiple of the number of actions,
+        greater in every call: in between, anybody may write to the table.
+
         Returns (state, episodes, whether one is running, sum of rewards).
         """
         _ = version
@@ -119,29 +128,42 @@ def make_train(version: int) -> Callable[..., Any]:
         explore = epsilon.value
         limit = np.uint64(explore * DRAWS)
         gamma = np.float32(discount)
+        n_actions = np.uint64(q.shape[1])
         s_tm1: Any = np.int64(start)
-        terminated = False
-        if s_tm1 < 0:
-            counter += GAMMA
-            s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
-        a_best, _value = best_of(q, s_tm1)
+        a_tm1: Any = np.int64(0)
+        terminated = s_tm1 < 0
         for i in range(n_steps):
             if terminated:
                 counter += GAMMA
                 s_tm1 = np.int64(reset_state(tables, np.int64(mixed(counter) >> _S32)))
-                a_best, _value = best_of(q, s_tm1)
             counter += GAMMA
             bits = mixed(counter)
-            a_tm1 = a_best
             if bits & _LOW_32 < limit:
                 counter += GAMMA
-                a_tm1 = any_legal(q, s_tm1, np.int64(mixed(counter) >> _S32))
+                draw: Any = np.int64(mixed(counter) >> _S32)
+                a_tm1 = any_in(q, s_tm1, draw) if n_actions <= LANES else any_legal(q, s_tm1, draw)
+            else:
+                a_tm1 = np.int64(kept[np.uint64(s_tm1)] - age)
+                if np.uint64(a_tm1) >= n_actions:
+                    a_tm1, _value = best_of(q, s_tm1)
             s_t, r_t, terminated = step_state(tables, s_tm1, a_tm1, np.int64(bits >> _S32))
             target = np.float32(r_t)
             if not terminated:
-                a_best, q_best = best_of(q, s_t)
-                target += gamma * q_best
-            q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])
+                a_best = kept[np.uint64(s_t)] - age
+                if a_best >= n_actions:
+                    a_next, _value = best_of(q, s_t)
+                    a_best = np.uint64(a_next)
+                    kept[np.uint64(s_t)] = age + a_best
+                target += gamma * q[np.uint64(s_t), a_best]
+            value = q[np.uint64(s_tm1), np.uint64(a_tm1)]
+            value += np.float32(rate) * (target - value)
+            if n_actions <= LANES:
+                best = best_with(q, s_tm1, a_tm1, value)
+                q[np.uint64(s_tm1), np.uint64(a_tm1)] = value
+            else:
+                q[np.uint64(s_tm1), np.uint64(a_tm1)] = value
+                best, _value = best_of(q, s_tm1)
+            kept[np.uint64(s_tm1)] = age + np.uint64(best)
             if visits is not None:
                 visits[s_tm1, a_tm1] += np.uint32(1)
             if trace is not None:
@@ -163,8 +185,6 @@ def make_train(version: int) -> Callable[..., Any]:
                 if not epsilon.per_step:
                     explore = advanced(explore, epsilon)
                     limit = np.uint64(explore * DRAWS)
-            elif s_t == s_tm1:
-                a_best, _value = best_of(q, s_t)  # the update may have changed this very row
             s_tm1 = s_t
         rng[0] = counter
         return s_tm1, n_episodes, not terminated, rewards
@@ -172,7 +192,7 @@ def make_train(version: int) -> Callable[..., Any]:
     return train
 
 
-train = make_train(version_of(rules, splitmix))
+train = make_train(version_of(rules, splitmix, rows))
 
 
 @compiled

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.envs.model import Actions, States
-from rl_impls.envs.tabular import Legal
+from rl_impls.envs.tabular import Legal, TabularEnv
 from rl_impls.tabular.learner import QLearner
+from rl_impls.tabular.training import Training, Visits
 
 
 def best_action(row: Sequence[float], legal: Legal) -> int:
@@ -25,6 +26,63 @@ def best_action(row: Sequence[float], legal: Legal) -> int:
 def best_value(row: Sequence[float], legal: Legal) -> float:
     """Return the value of the best legal action; 0 where none is legal."""
     return max(row if legal is None else [row[a] for a in legal], default=0.0)
+
+
+def train_rows(
+    learner: QLearner, q: list[list[float]], env: TabularEnv, n_steps: int, visits: Visits
+) -> Training:
+    """Play and learn into lists for `n_steps` steps, in an environment that knows its own rules.
+
+    It does what `training.train` does with a ListQLearning, draw by draw and digit by digit,
+    without the calls in between; and it looks for a row's best action once, for the target and for
+    the next choice. What it learned until an environment fails is in `q` and in the counts.
+    """
+    random, step, count, discount = (
+        learner.chance.random, env.step, learner.count_steps, learner.settings.discount
+    )  # fmt: skip
+    every_action = range(learner.n_actions)
+    alpha, epsilon, counts_steps = learner.alpha, learner.epsilon, learner.counts_steps
+    n_episodes = n_counted = 0
+    reward_sum = 0.0
+    s_tm1, legal = (env.state, env.legal) if env.running or n_steps == 0 else env.reset()
+    row, a_best = q[s_tm1], -1  # not looked for yet
+    try:
+        for _ in range(n_steps):
+            if not env.running:
+                s_tm1, legal = env.reset()
+                row, a_best = q[s_tm1], -1
+            if random() < epsilon:
+                choices = every_action if legal is None else legal
+                a_tm1 = choices[int(random() * len(choices))]
+            elif a_best >= 0:
+                a_tm1 = a_best
+            else:
+                a_tm1 = row.index(max(row)) if legal is None else best_action(row, legal)
+            s_t, target, terminated, _truncated, legal = step(a_tm1)
+            reward_sum += target
+            row_t = q[s_t]
+            a_best = -1
+            if not terminated and legal != ():
+                a_best = row_t.index(max(row_t)) if legal is None else best_action(row_t, legal)
+                target += discount * row_t[a_best]
+            row[a_tm1] += alpha * (target - row[a_tm1])
+            n_counted += 1
+            if visits is not None:
+                visits[s_tm1, a_tm1] += 1
+            if row_t is row:
+                a_best = -1  # the update changed this very row
+            s_tm1, row = s_t, row_t
+            if counts_steps:
+                count()
+                n_counted = 0
+                alpha, epsilon = learner.alpha, learner.epsilon
+            if not env.running:
+                n_episodes += 1
+                learner.end_episodes()
+                alpha, epsilon = learner.alpha, learner.epsilon
+    finally:
+        count(n_counted)
+    return Training(n_steps, n_episodes, reward_sum)
 
 
 class ListQLearning(QLearner):

@@ -210,7 +210,8 @@ SHORTENED: Mapping[str, str] = {
     "python -m tests.evidence.learning table docs/learning/deep.jsonl": (
         "python -m tests.evidence.learning table docs/learning/deep.jsonl"
     ),
-    "python -m tests.evidence.figures 5": "python -m tests.evidence.figures 1",
+    "python -m tests.evidence.figures 9": "python -m tests.evidence.figures 1",
+    "python -m tests.evidence.figures.insert 7": "python -m tests.evidence.figures.insert 1",
     "python -m tests.evidence.figures.blocking 7": (
         "python -m tests.evidence.figures.blocking 1 1000"
     ),

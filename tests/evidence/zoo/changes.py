@@ -214,14 +214,14 @@ _BUGS = (
         "row[a_tm1] += self.alpha * (row[a_tm1] - target)",
     ),
     (
-        "the error is not taken from the value that is there", ON_TAXI, KERNELS,
-        "q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])",
-        "q[s_tm1, a_tm1] += np.float32(rate) * target",
+        "the error is not taken from the value that is there", ON_TAXI, LISTS,
+        "row[a_tm1] += alpha * (target - row[a_tm1])",
+        "row[a_tm1] += alpha * target",
     ),
     (
-        "only where an episode ended is anything learned", ON_TAXI, KERNELS,
-        "                target += gamma * q_best\n",
-        "                target += np.float32(0.0)\n",
+        "only where an episode ended is anything learned", ON_TAXI, LISTS,
+        "                target += discount * row_t[a_best]\n",
+        "                target += 0.0\n",
     ),
 )  # fmt: skip
 
@@ -284,9 +284,8 @@ _REFACTORED = (
     ),
     (
         "a helper", (ON_COMPILED,), KERNELS,
-        "            q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])\n",
-        "            missing = target - q[s_tm1, a_tm1]\n"
-        "            q[s_tm1, a_tm1] += np.float32(rate) * missing\n",
+        "            value += np.float32(rate) * (target - value)\n",
+        "            missing = target - value\n            value += np.float32(rate) * missing\n",
     ),
     (
         "a check more", TABLES, GAMES,
