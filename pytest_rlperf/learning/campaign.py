@@ -175,11 +175,12 @@ class LearningCampaign:
             Progress(
                 decided=sum(not each.open for each in self.tracks.values()),
                 tests=len(self.tracks),
-                blocks=len(track.of_head if track.saving else track.pairs),
+                blocks=0,
                 widest=interval.width / 2 if interval else None,
                 elapsed_s=budget.elapsed_s(),
                 budget_s=budget.seconds,
                 label="learning",
+                seeds=len(track.of_head if track.saving else track.pairs),
             )
         )
 

@@ -58,6 +58,8 @@ def run(out: Path, kinds: Sequence[str], minutes: float, scratch: Path) -> Itera
     clone = scratch / "clone"
     if not clone.exists():
         _git(scratch, "clone", "--quiet", str(REPOSITORY), str(clone))
+    _git(clone, "fetch", "--quiet", "origin", "HEAD")
+    _git(clone, "reset", "--quiet", "--hard", "FETCH_HEAD")
     commit = _git(clone, "rev-parse", "--short=10", "HEAD")
     done = {(r.kind, r.name, r.gate) for r in read(out)}
     for change in changes():
