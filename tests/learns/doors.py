@@ -24,18 +24,22 @@ class Doors:
     n_actions: Final = N_DOORS
     act_size: Final = 0
 
-    def __init__(self, n_envs: int, seed: int) -> None:
+    def __init__(self, n_envs: int, seed: int | None) -> None:
         self.n_envs: Final = n_envs
         self.act_low: Floats = np.zeros(0, np.float32)
         self.act_high: Floats = np.zeros(0, np.float32)
-        self._chance = np.random.default_rng(seed)
-        self._steps = 0
         self._buffers = Buffers(n_envs, N_DOORS)
-        self._draw(self.obs)
+        self.reset(seed)
 
     @property
     def obs(self) -> Observations:
         return self._buffers.obs
+
+    def reset(self, seed: int | None = None) -> Observations:
+        self._chance = np.random.default_rng(seed)
+        self._steps = 0
+        self._draw(self.obs)
+        return self.obs
 
     def step(self, actions: Any) -> Step:
         to = self._buffers.upcoming
