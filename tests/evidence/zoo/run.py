@@ -15,12 +15,13 @@ from typing import Any
 
 from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
-from tests.evidence.proof.facts import REPOSITORY, cpu_model
+from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, versions
 from tests.evidence.zoo.changes import Change, changes
 
 SCHEMA = 1
 BUDGET_S = 600
 TESTS = "tests/learns"
+LIBRARIES = ("numpy", "numba", "gymnasium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Record:
     commit: str
     date: str
     machine: str
+    cores: int
+    versions: str
 
 
 def applied(change: Change, root: Path) -> str:
@@ -114,6 +117,8 @@ def _tried(change: Change, clone: Path, scratch: Path, commit: str) -> Record:
         commit=commit,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         machine=cpu_model(),
+        cores=core_count(),
+        versions=", ".join(f"{name} {v}" for name, v in versions(LIBRARIES).items()),
     )
 
 

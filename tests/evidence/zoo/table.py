@@ -8,6 +8,7 @@ first five seeds of either side differ at 5 %, head being worse.
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 
 from scipy import stats  # type: ignore[import-untyped]
@@ -26,8 +27,16 @@ TITLES = {
 
 
 def render(records: Sequence[Record]) -> str:
-    """Return a line a mistake, and a line for each kind of change."""
-    return "\n".join([*_bugs(records), "", *_kinds(records)]) + "\n"
+    """Return a line a mistake, a line for each kind of change, and where they come from."""
+    return "\n".join([*_bugs(records), "", *_kinds(records), "", *_origins(records)]) + "\n"
+
+
+def _origins(records: Sequence[Record]) -> list[str]:
+    """Return machine, date, versions and commit of the records, and how many are from there."""
+    rows = Counter(
+        f"{r.machine}, {r.cores} cores; {r.date}; {r.versions}; commit {r.commit}" for r in records
+    )
+    return [f"<sub>{number} of {origin}.</sub>" for origin, number in rows.items()]
 
 
 def _bugs(records: Sequence[Record]) -> list[str]:

@@ -39,6 +39,7 @@ def a_record(head: list[float], base: list[float], **more: object) -> Record:
         "kind": "bug", "name": "a mistake", "gate": "test_ppo", "outcome": "regressed",
         "change": 0.25, "low": 0.2, "high": 0.3, "seeds": len(head), "seconds": 12.0,
         "said": "less", "commit": "c", "date": "2026-11-19", "machine": "m",
+        "cores": 2, "versions": "python 3.11.7",
     }  # fmt: skip
     return Record(**{**known, **more}, head=tuple(head), base=tuple(base))  # type: ignore[arg-type]
 
@@ -65,4 +66,5 @@ def test_records_are_read_back_and_make_a_table(tmp_path: Path, capsys: pytest.C
     assert main(["table", str(file)]) == 0
     printed = capsys.readouterr().out
     assert "| a mistake | test_ppo | regressed | -25 % | 8 | 12 | caught | caught |" in printed
+    assert "<sub>1 of m, 2 cores; 2026-11-19; python 3.11.7; commit c.</sub>" in printed
     assert "| mistakes | 1 | 1 | 0 | 0 | 12 | 1 | 1 |" in printed
