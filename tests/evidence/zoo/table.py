@@ -46,7 +46,7 @@ def _bugs(records: Sequence[Record]) -> list[str]:
             record.name,
             record.gate,
             record.outcome,
-            "" if record.change is None else f"{-100 * record.change:+.0f} %",
+            _change(record),
             str(record.seeds),
             f"{record.seconds:.0f}",
             _word(is_below_line(record)),
@@ -56,6 +56,14 @@ def _bugs(records: Sequence[Record]) -> list[str]:
         if record.kind == Kind.BUG
     ]
     return _table([head, *rows])
+
+
+def _change(record: Record) -> str:
+    """Return the change with its interval, positive where head learns more."""
+    if record.change is None or record.low is None or record.high is None:
+        return ""
+    ends = f"{-100 * record.high:+.0f}, {-100 * record.low:+.0f}"
+    return f"{-100 * record.change:+.0f} % [{ends} %]"
 
 
 def _kinds(records: Sequence[Record]) -> list[str]:

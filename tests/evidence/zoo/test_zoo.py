@@ -65,6 +65,9 @@ def test_records_are_read_back_and_make_a_table(tmp_path: Path, capsys: pytest.C
     assert read(file) == [record]
     assert main(["table", str(file)]) == 0
     printed = capsys.readouterr().out
-    assert "| a mistake | test_ppo | regressed | -25 % | 8 | 12 | caught | caught |" in printed
+    assert (
+        "| a mistake | test_ppo | regressed | -25 % [-30, -20 %] | 8 | 12 | caught | caught |"
+        in printed
+    )
     assert "<sub>1 of m, 2 cores; 2026-11-19; python 3.11.7; commit c.</sub>" in printed
     assert "| mistakes | 1 | 1 | 0 | 0 | 12 | 1 | 1 |" in printed
