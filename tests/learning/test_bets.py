@@ -96,7 +96,7 @@ def test_who_learns_nothing_any_more_is_called_by_ten_seeds():
 
 
 def test_more_tests_of_a_build_want_more_evidence_of_each():
-    differences = shares([0.9] * 8)
+    differences = shares([0.9] * 9)
     assert decide(differences, LearningGate(0.10), False).outcome is Outcome.REGRESSED
     assert decide(differences, LearningGate(0.10, tests=100), False).outcome is None
 
