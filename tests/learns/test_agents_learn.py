@@ -152,14 +152,21 @@ def test_sac_learns(rlperf_learning):
     rlperf_learning(train_sac)
 
 
-@pytest.mark.parametrize("learner", ["compiled", "list"])
-@pytest.mark.rlperf_learning(metric="area", seeds=40)
-def test_a_table_learns(rlperf_learning, learner):
+@pytest.mark.parametrize(
+    ("learner", "legs", "episodes"),
+    [  # The compiled one learns a hundred times as fast: what it loses late is seen, too.
+        pytest.param("compiled", (5_000, 20_000, 100_000), 1000, id="compiled"),
+        pytest.param("list", (2_000, 5_000, 10_000, 20_000), 500, id="list"),
+    ],
+)
+@pytest.mark.rlperf_learning(metric="area", threshold="5%", seeds=80)
+def test_a_table_learns(rlperf_learning, learner, legs, episodes):
     def train_table(seed: int) -> Curve:
         curve = []
-        for steps in (2_000, 5_000, 10_000, 20_000):
+        for steps in legs:
             table = rl_impls.train("TicTacToe-v0", learner, steps=steps, seed=seed)
-            curve.append((steps, rl_impls.evaluate(table, "TicTacToe-v0", 500, seed=1000 + seed)))
+            reached = rl_impls.evaluate(table, "TicTacToe-v0", episodes, seed=1000 + seed)
+            curve.append((steps, reached))
         return curve
 
     rlperf_learning(train_table)

@@ -218,13 +218,23 @@ _BUGS = (
         "row[a_tm1] += self.alpha * (row[a_tm1] - target)",
     ),
     (
-        "the error is not taken from the value that is there", ON_TAXI, KERNELS,
+        "the error is not taken from the value that is there", ON_COMPILED, KERNELS,
         "q[s_tm1, a_tm1] += np.float32(rate) * (target - q[s_tm1, a_tm1])",
         "q[s_tm1, a_tm1] += np.float32(rate) * target",
     ),
     (
-        "only where an episode ended is anything learned", ON_TAXI, KERNELS,
+        "only where an episode ended is anything learned", ON_COMPILED, KERNELS,
         "                target += gamma * q_best\n",
+        "                target += np.float32(0.0)\n",
+    ),
+    (
+        "the error is not taken from the value that is there", ON_TAXI, KERNELS,
+        "entry + np.float32(alphas[row]) * (target - entry)",
+        "entry + np.float32(alphas[row]) * target",
+    ),
+    (
+        "only where an episode ended is anything learned", ON_TAXI, KERNELS,
+        "                target += gamma * best\n",
         "                target += np.float32(0.0)\n",
     ),
 )  # fmt: skip
