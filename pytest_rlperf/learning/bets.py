@@ -31,7 +31,8 @@ Two more believe that some seeds fail and the others learn as before, and stake
 `tanh(k (|x| / s)**3)`: next to nothing on small differences. On real returns
 (`tests/learning/real_returns.py`) of which three seeds in ten fail, the others alone called 43 to
 48 % within 64 seeds, and with these two 86 to 97 %; a loss of 30 % with every seed took 0.1 to 0.8
-seeds more, and that nothing had changed at most 0.9 (100 runs of each of three agents).
+seeds more, and that nothing had changed at most 0.9 (100 runs of each of three agents, before the
+two of least belief came).
 """
 
 import math

@@ -124,8 +124,10 @@ def _tried(change: Change, clone: Path, scratch: Path, commit: str) -> Record:
 
 def _said(test: dict[str, Any], metric: dict[str, Any]) -> str:
     """Return what the gate saw: its reason, and how seeds failed."""
-    failures = [each["failure"] for each in test["learning"]["head"] if each["failure"]]
-    last = f"; {len(failures)} seeds failed: {failures[0].splitlines()[-1]}" if failures else ""
+    head = test["learning"]["head"]
+    failures = [each["failure"] for each in head if each["failure"]]
+    share = f"{len(failures)} of {len(head)} seeds failed"
+    last = f"; {share}: {failures[0].splitlines()[-1]}" if failures else ""
     return f"{metric['reason']}{last}"
 
 

@@ -1,6 +1,9 @@
 """The zoo of changes: each still finds its place in the code, and what is said of them."""
 
+import json
+import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +45,43 @@ def a_record(head: list[float], base: list[float], **more: object) -> Record:
         "cores": 2, "versions": "python 3.11.7",
     }  # fmt: skip
     return Record(**{**known, **more}, head=tuple(head), base=tuple(base))  # type: ignore[arg-type]
+
+
+def test_each_change_is_tried_once_and_taken_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The gate itself is played here: what it would say stands in the result that it writes."""
+    really, tried = subprocess.run, []
+
+    def run_it(words: list[str], **more: Any) -> Any:
+        if words[0] == "git":
+            return really(words, **more)
+        tried.append((Path(more["cwd"]) / "rl_impls" / first.file).read_text(encoding="utf-8"))
+        (result,) = (word.split("=")[1] for word in words if word.startswith("--rlperf-json="))
+        Path(result).write_text(json.dumps({"tests": [A_TEST]}), encoding="utf-8")
+        return subprocess.CompletedProcess(words, 1, "", "")
+
+    first, second = EVERY[:2]
+    monkeypatch.setattr("tests.evidence.zoo.run.changes", lambda: [first, second])
+    monkeypatch.setattr("subprocess.run", run_it)
+    words = ["run", "--out", str(tmp_path / "out"), "--scratch", str(tmp_path / "scratch")]
+    assert main(words) == 0
+    assert first.new in tried[0]
+    assert first.old in tried[1]
+    assert [record.name for record in read(tmp_path / "out")] == [first.name, second.name]
+    assert read(tmp_path / "out")[0].said == "it learns less; 1 of 2 seeds failed: ValueError: no"
+    assert main(words) == 0
+    assert len(tried) == 2
+
+
+A_TEST = {
+    "outcome": "regressed",
+    "metrics": [
+        {
+            **{"change": 0.5, "low": 0.4, "high": 0.6, "blocks": 2, "reason": "it learns less"},
+            **{"head_blocks": [1.0, 0.0], "base_blocks": [2.0, 2.0]},
+        }
+    ],
+    "learning": {"head": [{"failure": None}, {"failure": "Traceback\nValueError: no"}]},
+}
 
 
 def test_the_rules_of_thumb():
