@@ -108,6 +108,14 @@ def log_wealth(differences: Iterable[float]) -> float:
     return last
 
 
+def least_pairs(gate: LearningGate) -> int:
+    """Return the fewest pairs that can be called worse: where all of them lose the same."""
+    pairs = LEAST_SEEDS
+    while log_wealth([1.0] * pairs) < -math.log(gate.unchanged_level):
+        pairs += 1
+    return pairs
+
+
 def decide(differences: Sequence[SeedLoss], gate: LearningGate, exhausted: bool) -> Decision:
     """Decide on the pairs so far; a pure function of their order."""
     pairs = len(differences)

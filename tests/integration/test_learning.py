@@ -332,3 +332,30 @@ def test_a_plain_run_says_in_a_sentence_what_is_wrong(workshop: Workshop):
     assert ended.code == 1
     assert "rlperf_learning(seeds=0) is not a number of seeds from 6 to 10,000" in ended.text
     assert "markers.py" not in ended.text
+
+
+BROKEN = """
+import lib
+import pytest
+
+@pytest.mark.rlperf_learning(seeds=9)
+def test_nonsense(rlperf_learning):
+    rlperf_learning(lambda seed: "good")
+
+@pytest.mark.rlperf_learning(seeds=9)
+def test_tasks(rlperf_learning):
+    rlperf_learning(lambda seed: {task: 9.0 + seed for task in lib.TASKS})
+"""
+
+
+def test_nonsense_on_both_sides_fails_and_tasks_that_are_gone_are_named(workshop: Workshop):
+    base = {"lib.py": "TASKS = ('pole', 'car')\n", "tests/test_learning.py": BROKEN}
+    head = {"lib.py": "TASKS = ('pole', 'reach')\n"}
+    ended = workshop.project("learning-nonsense", base, head).measure("--rlperf-budget=10000")
+    assert ended.code == 1
+    assert "train(seed) returned str; return the final return as a number" in (
+        ended.section("test_nonsense")
+    )
+    reason = ended.metric("test_tasks", "final_return")["reason"]
+    assert "head tells nothing of car, which counts as the worst return" in reason
+    assert "not judged, since the base tells nothing of it: reach" in reason
