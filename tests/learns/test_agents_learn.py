@@ -174,6 +174,8 @@ def test_a_table_learns(rlperf_learning, learner, legs, episodes):
 
 @pytest.mark.rlperf_learning(metric="area", worst=-200, seeds=40)
 def test_taxi_is_learned(rlperf_learning):
+    """There are no compiled rules of it, so steps are learned one by one, by NumPy."""
+
     def train_table(seed: int) -> Curve:
         curve = []
         for steps in (30_000, 60_000):

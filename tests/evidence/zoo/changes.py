@@ -34,7 +34,7 @@ class Change:
 
 PPO, ROLLOUT = "agents/ppo.py", "agents/rollout.py"
 DQN, QR_DQN, SAC = "agents/dqn.py", "agents/qr_dqn.py", "agents/sac.py"
-LISTS, REPLAY = "tabular/lists.py", "replay/uniform.py"
+LISTS, ARRAYS, REPLAY = "tabular/lists.py", "tabular/arrays.py", "replay/uniform.py"
 AGENT, SPLITMIX = "agents/agent.py", "splitmix.py"
 LEARNER, KERNELS, GAMES = "tabular/learner.py", "tabular/kernels.py", "envs/games.py"
 ON_DQN, ON_QR, ON_SAC = "test_dqn_learns", "test_qr_dqn", "test_sac"
@@ -228,14 +228,14 @@ _BUGS = (
         "                target += np.float32(0.0)\n",
     ),
     (
-        "the error is not taken from the value that is there", ON_TAXI, KERNELS,
-        "entry + np.float32(alphas[row]) * (target - entry)",
-        "entry + np.float32(alphas[row]) * target",
+        "the error is not taken from the value that is there", ON_TAXI, ARRAYS,
+        "row[a_tm1] = value + self.alpha * (target - value)",
+        "row[a_tm1] = value + self.alpha * target",
     ),
     (
-        "only where an episode ended is anything learned", ON_TAXI, KERNELS,
-        "                target += gamma * best\n",
-        "                target += np.float32(0.0)\n",
+        "only where an episode ended is anything learned", ON_TAXI, ARRAYS,
+        "            target += self._discount * values.item(values.argmax())\n",
+        "            target += 0.0 * values.item(values.argmax())\n",
     ),
 )  # fmt: skip
 
