@@ -11,7 +11,7 @@ from tests.evidence.proof.facts import REPOSITORY
 from tests.evidence.zoo.__main__ import main
 from tests.evidence.zoo.changes import GATES, Change, Kind, changes
 from tests.evidence.zoo.run import Record, applied, read
-from tests.evidence.zoo.table import differs, is_below_line
+from tests.evidence.zoo.table import differs, is_below_line, render
 
 EVERY = list(changes())
 TEXTS = {(change.file, change.old, change.new): change for change in EVERY}
@@ -111,3 +111,9 @@ def test_records_are_read_back_and_make_a_table(tmp_path: Path, capsys: pytest.C
     )
     assert "<sub>1 of m, 2 cores; 2026-11-19; python 3.11.7; commit c.</sub>" in printed
     assert "| mistakes | 1 | 1 | 0 | 0 | 12 | 1 | 1 |" in printed
+
+
+def test_the_page_shows_the_table_of_its_records():
+    docs = REPOSITORY / "docs"
+    page = (docs / "learning-gate.md").read_text(encoding="utf-8")
+    assert render(read(docs / "proof/zoo.jsonl")) in page
