@@ -219,7 +219,8 @@ def rlperf_learning(request: pytest.FixtureRequest) -> RlperfLearning:
     try:
         spec = learning_of(request.node)
     except UsageError as error:
-        pytest.fail(str(error), pytrace=False)  # our own frames explain nothing
+        # Our own frames explain nothing.
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
     return RlperfLearning(player_of(request.config), spec.seeds[0])
 
 

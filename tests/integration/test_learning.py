@@ -332,6 +332,8 @@ def test_a_plain_run_says_in_a_sentence_what_is_wrong(workshop: Workshop):
     assert ended.code == 1
     assert "rlperf_learning(seeds=0) is not a number of seeds from 6 to 10,000" in ended.text
     assert "markers.py" not in ended.text
+    assert "Traceback" not in ended.text
+    assert "another exception" not in ended.text
 
 
 BROKEN = """
