@@ -8,10 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from pytest_rlperf.errors import UsageError
-from pytest_rlperf.trees.git import git
+from pytest_rlperf.trees.git import commit_all, git
 
 RUN = "run"
-AUTHOR = ("-c", "user.name=rlperf", "-c", "user.email=rlperf@localhost")
 TEST = f"""\
 import snippet
 
@@ -105,9 +104,7 @@ def write_project(snippets: Snippets, folder: Path) -> None:
     for name, text in files.items():
         (folder / name).write_text(text, encoding="utf-8")
     git(folder, "init", "--quiet", "--initial-branch=main")
-    git(folder, "add", "--all")
-    unsigned = ("-c", "commit.gpgsign=false", "commit", "--quiet", "--no-verify")
-    git(folder, *AUTHOR, *unsigned, "-m", "before")
+    commit_all(folder, "before")
     (folder / "snippet.py").write_text(after, encoding="utf-8")
 
 

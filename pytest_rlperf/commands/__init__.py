@@ -12,6 +12,7 @@ COMMANDS = {
     "ci": "what the GitHub action does: compare, record, keep",
     "comment": "the report as the one comment of a pull request, from a job on GitHub",
     "compare": "two results side by side, as --rlperf-json wrote them",
+    "demo": "a small project with a slower commit in it, and what the gate says of that",
     "doctor": "what on this machine helps or hurts measuring",
     "duet": "any two commands, or more, against each other: both at once on one core",
     "explain": "one test of a result, as text to act on: why, since what, and what next",
@@ -42,6 +43,7 @@ EXITS: Mapping[str, Mapping[int, str]] = {
         6: "the same",
     },
     "compare": {1: "worse by more than --fail-on", 6: "the results have nothing in common"},
+    "demo": {0: "the gate ran, whatever it said", 1: "it did not come to a result"},
     "duet": {
         0: "no command is slower than the first by more than is allowed",
         1: "one is",

@@ -208,7 +208,8 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
     if "workflow_run" in event:
         measured = event["workflow_run"]
         repository, number = _full_name(measured["head_repository"]), folder / NUMBER_FILE
-        return Claim(_number(number), measured["head_sha"], repository, measured["html_url"])
+        run_url = _of_this_server(measured["html_url"], environ)
+        return Claim(_number(number), measured["head_sha"], repository, run_url)
     if "pull_request" in event:
         pull = event["pull_request"]
         repository = _full_name(pull["head"]["repo"])
@@ -217,6 +218,12 @@ def read_claim(environ: Mapping[str, str], folder: Path) -> Claim:
         "this job was started by neither pull_request nor workflow_run, so there is no pull "
         "request to comment on; start it by one of them."
     )
+
+
+def _of_this_server(address: str, environ: Mapping[str, str]) -> str | None:
+    """Return the address if it is one of the server that runs this job: it becomes a link."""
+    server = environ.get("GITHUB_SERVER_URL")
+    return address if server and address.startswith(f"{server}/") else None
 
 
 def pull_request_number(environ: Mapping[str, str]) -> int | None:

@@ -10,7 +10,7 @@ from pytest_rlperf.report.text import Rows, aligned, code, render_interval
 from pytest_rlperf.trees.git import SHORT
 
 Name = Callable[[str], str]
-"""Writes the name of a test in running text."""
+"""Writes the name of a test or a metric: they come from files."""
 
 SCHEMA = 1
 """Of `rlperf trend --json`. 1: first version."""
@@ -54,10 +54,10 @@ def render_trends(trends: Sequence[Trend], flaky: Sequence[Flaky]) -> list[str]:
 
 
 def render_trends_markdown(trends: Sequence[Trend], flaky: Sequence[Flaky]) -> list[str]:
-    lines = _markdown(TITLES, [[*_row(trend)[:-1], code(trend.nodeid)] for trend in trends])
+    lines = _markdown(TITLES, [_row(trend, code) for trend in trends])
     lines += ["", *(f"- {line}" for line in render_findings(trends, code))]
     if flaky:
-        rows = [[*_flaky_row(test)[:-1], code(test.nodeid)] for test in flaky]
+        rows = [_flaky_row(test, code) for test in flaky]
         lines += ["", *_markdown(FLAKY_TITLES, rows)]
     return [*lines, "", *trend_notes(trends)]
 
@@ -85,14 +85,14 @@ def flaky_rows(flaky: Sequence[Flaky]) -> Rows:
     return [FLAKY_TITLES, *map(_flaky_row, flaky)] if flaky else []
 
 
-def _row(trend: Trend) -> list[str]:
+def _row(trend: Trend, name: Name = str) -> list[str]:
     return [
         sparkline([point.level for point in trend.points]),
         render_recent(trend),
         str(len(trend.points)),
         GROUNDS[trend.signal],
-        trend.metric,
-        trend.nodeid,
+        name(trend.metric),
+        name(trend.nodeid),
     ]
 
 
@@ -125,14 +125,14 @@ def render_recent(trend: Trend) -> str:
     return f"{change} {render_interval(recent.interval)}"
 
 
-def _flaky_row(test: Flaky) -> list[str]:
+def _flaky_row(test: Flaky, name: Name = str) -> list[str]:
     return [
         f"{round(test.undecided * test.runs)} of {test.runs}",
         f"±{format_percent(test.width, signed=False)}",
         format_percent(test.allowed),
         format_percent(test.steal, signed=False),
         "; ".join(test.causes),
-        test.nodeid,
+        name(test.nodeid),
     ]
 
 
@@ -157,7 +157,7 @@ def render_findings(trends: Sequence[Trend], name: Name = str) -> list[str]:
 
 def _subject(trend: Trend, name: Name) -> str:
     test = name(trend.nodeid)
-    return test if trend.metric == "time" else f"{test} ({trend.metric})"
+    return test if trend.metric == "time" else f"{test} ({name(trend.metric)})"
 
 
 def _change(trend: Trend, change: ChangePoint, name: Name) -> str:

@@ -20,6 +20,7 @@ COMPARED = (
     f"{COMMANDS}/test_compare.py::"
     "test_both_values_their_change_and_both_verdicts_stand_side_by_side"
 )
+DEMONSTRATED = f"{COMMANDS}/test_demo.py::test_it_measures_and_names_the_report"
 DUETS = f"{COMMANDS}/test_duet.py"
 EXPLAINED = f"{COMMANDS}/test_explain.py::" + (
     "test_without_a_name_the_worst_is_explained_and_the_others_are_listed"
@@ -56,6 +57,7 @@ COMPARED_PRESETS = (
 )
 
 TESTED: Mapping[str, str] = {
+    "rlperf demo": DEMONSTRATED,
     "rlperf upgrade": UPGRADED,
     "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
     "rlperf upgrade --python 3.13 -- tests/perf": f"{WHOLE}/test_upgrade.py::"

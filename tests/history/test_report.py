@@ -1,6 +1,7 @@
 """Trends as text and as data."""
 
 import json
+import re
 from dataclasses import replace
 
 import pytest
@@ -114,6 +115,12 @@ def test_markdown_escapes_names():
     assert "a|b" not in text
     assert "| ▁▁███ | +10.0 % [+8.0, +12.0 %] | 5 |" in text
     assert "- WORSE: <code>test" in text
+
+
+def test_markdown_makes_no_link_of_what_a_metric_is_called():
+    odd = replace(CHANGED, metric="[link](https://example.org)")
+    for line in render_trends_markdown([odd], []):
+        assert "https:" not in re.sub("`.*?`|<code>.*?</code>", "", line)
 
 
 def test_markdown_makes_no_link_of_what_a_commit_is_called():

@@ -36,6 +36,15 @@ def test_the_report_becomes_a_comment_that_leads_to_the_run(
     assert capsys.readouterr().out == "the comment on pull request 12 was written.\n"
 
 
+@pytest.mark.parametrize("elsewhere", ["https:///github.example/me", "https://example.org/me"])
+def test_the_comment_leads_to_no_other_server(elsewhere: str, job: Job, github: GitHubStandIn):
+    measured = WORKFLOW_RUN["workflow_run"]
+    job.event({"workflow_run": {**measured, "html_url": elsewhere}})
+    job.report(run_result(slower()))
+    assert job.comment() == 0
+    assert elsewhere not in github.bodies[0]
+
+
 def test_a_second_run_updates_the_comment(
     job: Job, github: GitHubStandIn, capsys: pytest.CaptureFixture[str]
 ):

@@ -219,6 +219,7 @@ def _comment(report: bytes, event: bytes, answers: bytes, number: bytes, folder:
             "os.environ",
             GITHUB_EVENT_PATH=str(folder / "event.json"),
             GITHUB_REPOSITORY=REPOSITORY,
+            GITHUB_SERVER_URL="https://github.example",
             GITHUB_TOKEN="token",
         ),
     ):
