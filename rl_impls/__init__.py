@@ -2,8 +2,10 @@
 
     from rl_impls import PPO, evaluate
 
-    agent = PPO("CartPole-v1", seed=0).learn(100_000)
+    agent = PPO("CartPole-v1", seed=0).learn(50_000)
     print(evaluate(agent))
+    agent.save("ppo.npz")
+    again = PPO.load("ppo.npz").learn(50_000)
 
 Deep agents and learners of tables by class, and `make`, `train`, `evaluate` and `load` by name.
 Each is imported when it is first asked for: `import rl_impls` itself takes neither NumPy nor Numba.
@@ -14,11 +16,12 @@ from typing import TYPE_CHECKING, Any
 from rl_impls.registry import AGENTS, LEARNERS, NUMPY, located
 
 if TYPE_CHECKING:
-    from rl_impls.agents.dqn import DQN
-    from rl_impls.agents.ppo import PPO
-    from rl_impls.agents.qr_dqn import QRDQN
-    from rl_impls.agents.sac import SAC
+    from rl_impls.agents.dqn import DQN, DQNSettings
+    from rl_impls.agents.ppo import PPO, PPOSettings
+    from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+    from rl_impls.agents.sac import SAC, SACSettings
     from rl_impls.api import evaluate, load, make, train
+    from rl_impls.learning import KeepBest, Report, StopAt
     from rl_impls.tabular import (
         BatchQLearning,
         CompiledQLearning,
@@ -37,12 +40,19 @@ __all__ = [
     "SAC",
     "BatchQLearning",
     "CompiledQLearning",
+    "DQNSettings",
     "GPUQLearning",
+    "KeepBest",
     "ListQLearning",
     "MemoryOptimizedQLearning",
     "NumpyQLearning",
     "OptimalQLearning",
+    "PPOSettings",
+    "QRDQNSettings",
+    "Report",
+    "SACSettings",
     "SparseQLearning",
+    "StopAt",
     "evaluate",
     "load",
     "make",
@@ -53,8 +63,10 @@ _PLACES = {
     place.partition(":")[2]: place
     for place in (
         *(entry.backends[NUMPY] for entry in AGENTS.values() if NUMPY in entry.backends),
+        *(entry.settings for entry in AGENTS.values() if NUMPY in entry.backends),
         *LEARNERS.values(),
         *(f"rl_impls.api:{name}" for name in ("evaluate", "load", "make", "train")),
+        *(f"rl_impls.learning:{name}" for name in ("KeepBest", "Report", "StopAt")),
     )
 }
 

@@ -1,4 +1,4 @@
-"""`python -m rl_impls`: train an agent, or compare all that learn a table."""
+"""`python -m rl_impls`: train an agent, evaluate it, list what there is, or compare tables."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from argparse import ArgumentParser
 from collections.abc import Sequence
 from typing import Final, NoReturn
 
-from rl_impls.commands import compare, train
+from rl_impls.commands import compare, evaluate, list_known, train
 from rl_impls.errors import ImplsError, SettingError, SpaceError
 
 FAILED: Final = 1
 USAGE: Final = 2
 INTERRUPTED: Final = 130
+COMMANDS: Final = (train, evaluate, list_known, compare)
 
 
 class _Parser(ArgumentParser):
@@ -24,8 +25,10 @@ class _Parser(ArgumentParser):
 
 def parser() -> ArgumentParser:
     whole = _Parser(prog="python -m rl_impls", description="Reinforcement learning.")
-    commands = whole.add_subparsers(title="commands", required=True, metavar="train|compare")
-    for command in (train, compare):
+    commands = whole.add_subparsers(
+        title="commands", required=True, metavar="|".join(each.NAME for each in COMMANDS)
+    )
+    for command in COMMANDS:
         added = commands.add_parser(
             command.NAME, help=command.HELP, description=command.HELP, allow_abbrev=False
         )

@@ -18,6 +18,10 @@ class SpaceError(ImplsError):
     """An environment has states or actions that no table can hold."""
 
 
+class EnvironmentFault(ImplsError):
+    """An environment raised an error, or returned what is no number."""
+
+
 class IllegalAction(ImplsError, ValueError):
     """An action that the rules do not allow here."""
 

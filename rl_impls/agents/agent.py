@@ -7,6 +7,7 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
+from numbers import Integral, Real
 from pathlib import Path
 from typing import (
     TYPE_CHECKING,
@@ -25,7 +26,7 @@ from numpy.typing import NDArray
 
 from rl_impls.archive import Format, Header, counted
 from rl_impls.envs.control.compiled import CompiledBatch, Snapshot
-from rl_impls.envs.control.make import make_batch
+from rl_impls.envs.control.make import EnvSource, batch_of, name_of
 from rl_impls.envs.control.step import ControlBatch, Observations, Step
 from rl_impls.errors import (
     AgentFileError,
@@ -35,17 +36,18 @@ from rl_impls.errors import (
     at_least,
     fraction,
 )
-from rl_impls.registry import preset_for
+from rl_impls.registry import located, preset_for
 from rl_impls.splitmix import streams
 
 if TYPE_CHECKING:
     from rl_impls.agents.evaluation import BestCheckpoint
+    from rl_impls.learning import Report
 
 Array = NDArray[Any]
 State = dict[str, Array]
 
-# Version 1: header {version, agent, shape, settings, n_steps}; arrays `agent.*`, and `env.*` of a
-# compiled batch and `stopping.*` of a checkpoint where they were given.
+# Version 1: header {version, agent, env, shape, settings, n_steps}, in early files without `env`;
+# arrays `agent.*`, and `env.*` of a compiled batch and `stopping.*` of a checkpoint, if any.
 _FORMAT: Final = Format(
     what="agent",
     version=1,
@@ -54,6 +56,16 @@ _FORMAT: Final = Format(
     remedy="name a file that an agent's save() wrote.",
 )
 _SNAPSHOT: Final = ("states", "elapsed", "chance")
+
+
+# What a setting may be, by the type of its default.
+_KINDS: Final[dict[type, tuple[type | tuple[type, ...], str]]] = {
+    bool: ((bool, np.bool_), "True or False"),
+    int: (Integral, "a whole number"),
+    float: (Real, "a number"),
+    tuple: ((tuple, list), "several whole numbers, as (64, 64)"),
+}
+_ANYTHING: Final = (object, "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +77,11 @@ class AgentSettings:
     discount: float = 0.99
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            value = getattr(self, each.name)
+            kind, wanted = _KINDS.get(type(each.default), _ANYTHING)
+            if not isinstance(value, kind):
+                raise SettingError(f"{each.name} is {wanted}, and not {value!r}: correct it.")
         self.check()
 
     def check(self) -> None:
@@ -114,6 +131,10 @@ def shape_of(env: ControlBatch) -> Shape:
     return Shape(env.n_envs, env.obs_size, env.n_actions, env.act_size, low, high, frame)
 
 
+Environments = Shape | EnvSource
+"""What an agent is made for: environments of its own to learn in, or only their shape."""
+
+
 class Plays(Protocol):
     """Chooses actions in each of many environments; an evaluation asks for no more."""
 
@@ -153,13 +174,16 @@ class DeepAgent(ABC):
     backend: ClassVar[str] = "numpy"  # what its updates are computed with
     sees_frames: ClassVar[bool] = False
     env: ControlBatch | None = None  # where `learn` plays: an agent made by name has its own
-    env_name: str | None = None
+    env_source: EnvSource | None = None  # what `env` was made of, and more can be
 
     def __init__(self, shape: Shape, seed: int | None) -> None:
         if bool(shape.frame) != self.sees_frames:
             raise SpaceError(
-                f"these environments show {'frames' if shape.frame else 'rows of numbers'}, and "
-                f"{self.name} learns from the other: name an environment or an agent that fits."
+                "these environments show frames, and "
+                f"{self.name} learns from rows of numbers: choose pixel-dqn, or wrap them."
+                if shape.frame
+                else f"these environments show rows of numbers, and {self.name} learns from "
+                "frames: choose another agent."
             )
         self.shape: Final = shape
         self.n_steps = 0
@@ -167,19 +191,30 @@ class DeepAgent(ABC):
         self._chance: Final = streams(seed, 2)
 
     def _placed(
-        self, env: Shape | str, settings: Chosen | None, seed: int | None
+        self, env: Environments, settings: Chosen | None, seed: int | None
     ) -> tuple[Shape, Chosen | None]:
         """Return the shape to be made for, and the settings.
 
-        A name makes the environments too, as many as the preset for them has, and chooses its
-        settings where none are given.
+        A name or a function makes the environments too, as many as the preset for them has, and
+        the preset chooses the settings where none are given.
         """
+        if settings is not None and not isinstance(settings, self.settings_type):
+            raise SettingError(
+                f"{self.name} takes {self.settings_type.__name__}(…), and not "
+                f"{type(settings).__name__}: python -m rl_impls list {self.name} names what is in "
+                "it."
+            )
         if isinstance(env, Shape):
             return env, settings
-        preset = preset_for(self.name, env)
-        self.env_name = env
-        self.env = make_batch(env, preset.n_envs, seed=seed)
+        preset = preset_for(self.name, name_of(env) or "")
+        self.env = batch_of(env, preset.n_envs, seed=seed)
+        self.env_source = env
         return shape_of(self.env), settings or cast(Chosen, preset.settings)
+
+    @property
+    def env_name(self) -> str | None:
+        """The name of its environments, where they have one."""
+        return None if self.env_source is None else name_of(self.env_source)
 
     @abstractmethod
     def act(self, obs: Observations) -> Array: ...
@@ -224,15 +259,40 @@ class DeepAgent(ABC):
     def _require_finite(self, **values: float) -> None:
         require_finite(self.name.upper(), self.n_steps, self.settings_used.learning_rate, **values)
 
-    def learn(self, n_steps: int) -> Self:
-        """Act and learn for `n_steps` steps in the agent's own environments, and return it."""
-        if self.env is None:
-            raise SettingError(
-                f"this {self.name} has no environments of its own: make it by their name, "
-                "or call train(agent, env, n_steps)."
-            )
-        train(self, self.env, n_steps)
+    def learn(
+        self,
+        n_steps: int,
+        *,
+        callbacks: Sequence[Callable[[Report], bool | None]] = (),
+        every: int | None = None,
+        progress: bool = False,
+        log: str | Path | None = None,
+        tensorboard: str | Path | None = None,
+    ) -> Self:
+        """Act and learn for `n_steps` steps in the agent's own environments, and return it.
+
+        Every so many steps, about a hundred times where `every` does not say, each of `callbacks`
+        is called with a `Report`, and one that returns True ends the training. `log` is a CSV file
+        and `tensorboard` a folder that these reports go to as well; `progress` shows a bar.
+        """
+        # The loop with its reports lies above the agents, which know it by its place alone.
+        learn: Any = located("rl_impls.learning:learn")
+        learn(
+            self, n_steps, callbacks=callbacks, every=every, progress=progress, log=log,
+            tensorboard=tensorboard,
+        )  # fmt: skip
         return self
+
+    def own_env(self) -> ControlBatch:
+        """Return the environments to learn in; a loaded agent makes those of the saved name."""
+        if self.env is None:
+            if self.env_source is None:
+                raise SettingError(
+                    f"this {self.name} has no environments of its own: make it by their name, "
+                    "load it with them, or call train(agent, env, n_steps)."
+                )
+            self.env = batch_of(self.env_source, self.shape.n_envs)
+        return self.env
 
     def save(
         self,
@@ -240,9 +300,13 @@ class DeepAgent(ABC):
         env: ControlBatch | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> None:
-        """Write the agent, and a compiled batch and a checkpoint where they are given."""
+        """Write the agent, its environments where they are compiled ones, and a checkpoint where it
+        is given."""
+        env = env or self.env
         header: Header = {
             "agent": self.name,
+            # A name with a colon imports a module: whoever loads the file has to say it again.
+            "env": None if ":" in (self.env_name or "") else self.env_name,
             "shape": self.shape._asdict(),
             "settings": self.settings_used.as_data(),
             "n_steps": self.n_steps,
@@ -259,10 +323,13 @@ class DeepAgent(ABC):
     def load(
         cls,
         path: str | Path,
-        env: ControlBatch | None = None,
+        env: EnvSource | None = None,
         stopping: BestCheckpoint | None = None,
     ) -> Self:
-        """Return the agent as it was saved; `env` and `stopping` are put where they were then."""
+        """Return the agent as it was saved; `env` and `stopping` are put where they were then.
+
+        Without `env` it makes those of the saved name when it is to `learn`.
+        """
         header, arrays = _FORMAT.read(Path(path))
         if header.get("agent") != cls.name:
             raise AgentFileError(
@@ -270,19 +337,24 @@ class DeepAgent(ABC):
                 "load it as what it is."
             )
         with _FORMAT.restoring(Path(path)):
-            return cls._restored(header, arrays, env, stopping)
+            agent = cls._restored(header, arrays, stopping)
+        batch = None if env is None else batch_of(env, agent.shape.n_envs)
+        with _FORMAT.restoring(Path(path)):
+            agent._go_on_in(batch, under("env", arrays))
+        agent.env_source = header["env"] if env is None else env
+        return agent
 
     @classmethod
     def _restored(
         cls,
         header: Header,
         arrays: State,
-        env: ControlBatch | None,
         stopping: BestCheckpoint | None,
     ) -> Self:
         shape = _shape_from(header["shape"])
         settings = cls.settings_type.from_data(header["settings"])
         (n_steps,) = counted(header, "n_steps")
+        _check_name(header.setdefault("env", None))  # which early files do not tell
         _require_room(shape, settings, arrays)
         make: Any = cls  # each agent's constructor takes settings of its own type
         agent: Self = make(shape, settings, seed=0)
@@ -290,13 +362,20 @@ class DeepAgent(ABC):
         agent.n_steps = n_steps
         if stopping is not None:
             stopping.set_state(under("stopping", arrays))
-        snapshot = under("env", arrays)
+        return agent
+
+    def _go_on_in(self, env: ControlBatch | None, snapshot: State) -> None:
         if isinstance(env, CompiledBatch) and snapshot:
             env.restore(Snapshot(*(snapshot[name] for name in _SNAPSHOT)))
         else:
-            agent.cut()
-        agent.env = env
-        return agent
+            self.cut()
+        self.env = env
+
+
+def _check_name(name: object) -> None:
+    """Refuse what is no plain name: by one with a colon a file would choose a module to import."""
+    if name is not None and (not isinstance(name, str) or ":" in name):
+        raise ValueError(f"its environment is {str(name)[:40]!r}")
 
 
 def _shape_from(data: Mapping[str, Any]) -> Shape:
@@ -357,9 +436,33 @@ def check_fits(agent: Agent, env: ControlBatch) -> None:
     shape = shape_of(env)
     if agent.shape != shape:
         raise SettingError(
-            f"the agent was made for {agent.shape}, and these environments are {shape}: "
-            "make one with shape_of(env)."
+            f"the agent was made for {_number(agent.shape)} with {_told(agent.shape)}, and here "
+            f"{'is' if shape.n_envs == 1 else 'are'} {_number(shape)} with {_told(shape)}: make an "
+            "agent for these, or name those."
         )
+
+
+def check_plays(agent: Plays, env: ControlBatch) -> None:
+    """Refuse environments that the agent cannot play, however many there are."""
+    shape = shape_of(env)
+    if isinstance(agent, DeepAgent) and agent.shape._replace(n_envs=shape.n_envs) != shape:
+        raise SettingError(
+            f"this {agent.name} was made for {_told(agent.shape)}, and here are {_told(shape)}: "
+            "name the environment that it was made for."
+        )
+
+
+def _told(shape: Shape) -> str:
+    seen = f"frames of {shape.frame}" if shape.frame else f"{shape.obs_size} numbers"
+    acts = f"{shape.n_actions} actions"
+    if shape.act_size:
+        bounds = f"[{', '.join(f'{bound:g}' for bound in (*shape.act_low, *shape.act_high)[:8])}]"
+        acts = f"actions of {shape.act_size} numbers, bounds {bounds}"
+    return f"observations of {seen} and {acts}"
+
+
+def _number(shape: Shape) -> str:
+    return f"{shape.n_envs} environment{'s' if shape.n_envs > 1 else ''}"
 
 
 def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> None:
@@ -379,16 +482,16 @@ def require_finite(agent: str, n_steps: int, rate: float, **values: float) -> No
 def require_numbered(agent: str, shape: Shape) -> None:
     if shape.n_actions < 1:
         raise SettingError(
-            f"{agent} chooses among numbered actions, and these environments have none: "
-            "choose another agent."
+            f"{agent} chooses among numbered actions, and these environments have none, but "
+            "continuous ones: choose SAC."
         )
 
 
 def require_continuous(agent: str, shape: Shape) -> None:
     if shape.act_size < 1:
         raise SettingError(
-            f"{agent} chooses continuous actions, and these environments have none: "
-            "choose another agent."
+            f"{agent} chooses continuous actions, and these environments have none, but "
+            f"{shape.n_actions} numbered ones: choose PPO, DQN or QR-DQN."
         )
     if not np.isfinite(shape.act_low + shape.act_high).all():
         raise SettingError(f"{agent} needs finite bounds of actions: wrap the environment.")

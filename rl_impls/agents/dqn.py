@@ -17,7 +17,7 @@ from rl_impls.agents.agent import (
     AgentSettings,
     Array,
     DeepAgent,
-    Shape,
+    Environments,
     State,
     in_parts,
     require_numbered,
@@ -167,14 +167,20 @@ class DQNSettings(AgentSettings):
 
 
 class DQN(DeepAgent):
-    """A network of action values, and a slower copy of it to bootstrap from."""
+    """A network of action values, and a slower copy of it to bootstrap from.
+
+        q(s_tm1, a_tm1) -> r_t + discount q_target(s_t, argmax_a q(s_t, a))
+
+    where nothing has terminated, and r_t where something has; without `double` the target network
+    chooses the action too. The loss is `q_loss`.
+    """
 
     name: ClassVar[str] = "dqn"
     settings_type: ClassVar[type[AgentSettings]] = DQNSettings
     can_prioritise: ClassVar[bool] = True  # its loss takes weights, and tells the TD errors
 
     def __init__(
-        self, env: Shape | str, settings: DQNSettings | None = None, *, seed: int | None = None
+        self, env: Environments, settings: DQNSettings | None = None, *, seed: int | None = None
     ) -> None:
         shape, settings = self._placed(env, settings, seed)
         require_numbered(self.name.upper(), shape)

@@ -6,36 +6,129 @@ from __future__ import annotations
 import math
 import zlib
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from gymnasium.envs.registration import EnvSpec
 from numpy.typing import NDArray
 
-from rl_impls.agents.agent import Agent, Array, DeepAgent, Plays, State
-from rl_impls.envs.control.make import make_batch
+from rl_impls.agents.agent import Agent, Array, DeepAgent, Plays, State, check_plays
+from rl_impls.envs.control.compiled import CompiledBatch
+from rl_impls.envs.control.make import (
+    EnvSource,
+    GymnasiumBatch,
+    batch_of,
+    make_batch,
+)
+from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError, at_least
 
 
+@dataclass(frozen=True, slots=True)
+class Played:
+    """Greedy episodes: what each earned, undiscounted, and how many steps it had."""
+
+    returns: NDArray[np.float64]
+    lengths: NDArray[np.int64]
+    all_at_once: bool  # in compiled environments, where a step of all costs little more than one
+
+    @property
+    def cost(self) -> int:
+        """What playing took, in steps of a training."""
+        return int(self.lengths.max() if self.all_at_once else self.lengths.sum())
+
+
 def evaluate(
-    agent: Plays, env_name: str, episodes: int = 100, *, seed: int = 0, **arguments: Any
+    agent: Plays, env: EnvSource, episodes: int = 100, *, seed: int = 0, **arguments: Any
 ) -> NDArray[np.float64]:
     """Return what each of `episodes` greedy episodes earned, undiscounted.
 
-    Each is played in an environment of its own, all at once: who counted the first episodes to end
-    would count the short ones.
+    With a name or a function each is played in an environment of its own, all at once: who counted
+    the first episodes to end would count the short ones. Environments that are handed over are
+    reset, and each plays its equal share of the episodes.
     """
+    return play(agent, env, episodes, seed=seed, **arguments).returns
+
+
+def play(
+    agent: Plays, env: EnvSource, episodes: int = 100, *, seed: int = 0, **arguments: Any
+) -> Played:
+    """Play episodes greedily; no environment of Gymnasium is stepped once it has played its own."""
     at_least(1, episodes=episodes)
-    env = make_batch(env_name, episodes, seed=seed, **arguments)
-    player = agent.player(episodes) if isinstance(agent, DeepAgent) else agent
-    returns = np.zeros(episodes)
-    running = np.ones(episodes, np.bool_)
+    batch, is_ours = _place(env, episodes, seed, arguments)
+    try:
+        check_plays(agent, batch)
+        return _play(agent, batch, episodes)
+    finally:
+        if is_ours and hasattr(batch, "close"):
+            batch.close()
+
+
+def _place(
+    env: EnvSource, episodes: int, seed: int, arguments: Mapping[str, Any]
+) -> tuple[ControlBatch, bool]:
+    """Return where to play, newly reset, and whether it was made for that."""
+    if isinstance(env, str | EnvSpec):
+        return make_batch(env, episodes, seed=seed, **arguments), True
+    batch = batch_of(env, episodes, seed=seed)
+    if batch is env:
+        batch.reset(seed)
+    return batch, callable(env)
+
+
+def _play(agent: Plays, env: ControlBatch, episodes: int) -> Played:
+    player = agent.player(env.n_envs) if isinstance(agent, DeepAgent) else agent
+    rows = np.arange(env.n_envs)
+    left = episodes // env.n_envs + (rows < episodes % env.n_envs)
+    next_of = np.cumsum(left) - left  # the episodes of a row lie side by side
+    returns, lengths = np.zeros(episodes), np.zeros(episodes, np.int64)
+    running = left > 0
+    ended = ~running
     while running.any():
+        if isinstance(env, GymnasiumBatch) and ended.any():
+            env.rest(~running)
         step = env.step(player.greedy(env.obs))
-        np.add(returns, step.r_t, out=returns, where=running)
-        running &= ~(step.terminated | step.truncated)
-    if hasattr(env, "close"):
-        env.close()
-    return returns
+        playing = np.flatnonzero(running)
+        returns[next_of[playing]] += step.r_t[playing]
+        lengths[next_of[playing]] += 1 if step.idle is None else ~step.idle[playing]
+        ended = running & (step.terminated | step.truncated)
+        if ended.any():
+            left[ended] -= 1
+            next_of[ended] += 1
+            running = left > 0
+            if hasattr(player, "end"):
+                player.end(ended)
+    all_at_once = isinstance(env, CompiledBatch) and env.obs.dtype != np.uint8
+    return Played(returns, lengths, all_at_once)
+
+
+# A validation step is cheaper than one of a training, which learns besides.
+SHARE: Final = 0.25
+
+
+class Validation:
+    """Plays the same episodes each time, and over a training no more than a share of its steps.
+
+    `most` is what one validation can cost, in steps: where even that is more than is left, it is
+    put off. Steps are counted, not seconds: the same training is validated at the same moments on
+    every machine.
+    """
+
+    def __init__(self, play: Callable[[Plays], Played], *, most: int, share: float = SHARE) -> None:
+        self._play: Final = play
+        self._most: Final = most
+        self._share: Final = share
+        self.cost = 0  # so far
+
+    def __call__(self, agent: Plays) -> float:
+        played = self._play(agent)
+        self.cost += played.cost
+        return float(played.returns.mean())
+
+    def is_affordable(self, n_steps: int) -> bool:
+        """Tell whether so many steps of the training leave enough for one more."""
+        return self.cost + self._most <= self._share * n_steps
 
 
 class BestCheckpoint:

@@ -18,7 +18,7 @@ from rl_impls.agents.agent import (
     AgentSettings,
     Array,
     DeepAgent,
-    Shape,
+    Environments,
     State,
     in_parts,
     require_numbered,
@@ -126,6 +126,11 @@ class PPOSettings(AgentSettings):
 class PPO(DeepAgent):
     """An actor and a critic of equal hidden layers, which share nothing.
 
+        maximise E[min(w A, clip(w, 1 - clip, 1 + clip) A)],  w = pi(a | s) / pi_old(a | s)
+
+    with the advantages A of `rollout.gae`, of mean 0 and deviation 1 in a minibatch. The losses are
+    `rollout.clipped_policy_loss` and `rollout.value_loss`.
+
     `peers` learn the same weights: a minibatch then is what all of them have of it, and an agent's
     settings and shape are those of its own part.
     """
@@ -135,7 +140,7 @@ class PPO(DeepAgent):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,
@@ -161,6 +166,7 @@ class PPO(DeepAgent):
             min(self.settings.minibatch, self.settings.horizon), shape.obs_size, shape.n_actions
         )
         self._order: Final = np.arange(self.settings.horizon)
+        self._idle: Final = np.zeros(self._rollout.actions.shape, np.bool_)
         self._moments: Final = np.zeros((self.settings.updates_an_epoch, 3))
 
     def _make_networks(self, seed: int | None) -> None:
@@ -212,6 +218,7 @@ class PPO(DeepAgent):
         if cut:
             # The critic does not change before the round is over: its value holds until then.
             rollout.v_t[rollout.t] = self.critic.forward(step.obs_t)[:, 0]
+        self._idle[rollout.t] = False if step.idle is None else step.idle
         rollout.t += 1
         self.n_steps += self.shape.n_envs
         if rollout.t == rollout.n_steps:
@@ -226,16 +233,25 @@ class PPO(DeepAgent):
     def _improve(self) -> None:
         size = self.settings.minibatch
         for order in self._orders():
-            minibatch_moments(order, size, self._rollout.flat.advantages, self._moments)
-            self._peers.join_moments(self._moments)
-            for k, moments in enumerate(self._moments):
+            every = self._moments[: -(-len(order) // size)]
+            minibatch_moments(order, size, self._rollout.flat.advantages, every)
+            self._peers.join_moments(every)
+            for k, moments in enumerate(every):
                 self._update(order[k * size : (k + 1) * size], moments)
 
     def _orders(self) -> Iterator[Array]:
-        """Yield an order of the rows for each epoch; the next one overwrites it."""
+        """Yield an order of the rows for each epoch, idle ones left out; the next one overwrites
+        it."""
+        idle = self._idle.ravel()
+        some_idle = bool(idle.any())
+        if some_idle and self.backend == "jax":
+            raise SettingError(
+                "PPO on jax learns from rounds of equal size: make the vector environment with "
+                "vectorization_mode='sync', or choose another back end."
+            )
         for _ in range(self.settings.n_epochs):
             shuffle(self._order, self._chance, SHUFFLING)
-            yield self._order
+            yield self._order[~idle[self._order]] if some_idle else self._order
 
     @property
     def n_updates(self) -> int:

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from rl_impls.agents.agent import AgentSettings, Array, Shape
+from rl_impls.agents.agent import AgentSettings, Array, Environments
 from rl_impls.agents.dqn import DQN, DQNSettings, argmax_rows
 from rl_impls.envs.control.step import Observations
 from rl_impls.errors import SettingError, at_least
@@ -82,14 +82,20 @@ class QRDQNSettings(DQNSettings):
 
 
 class QRDQN(DQN):
-    """A DQN that learns quantiles of the return instead of its mean."""
+    """A DQN that learns quantiles of the return instead of its mean.
+
+        z_k(s_tm1, a_tm1) -> the quantile (k + 1/2) / m of r_t + discount z(s_t, a*)
+        a* = argmax_a q(s_t, a),  q = 1/m sum_k z_k
+
+    The loss is `quantile_huber_loss`.
+    """
 
     name: ClassVar[str] = "qr-dqn"
     settings_type: ClassVar[type[AgentSettings]] = QRDQNSettings
     can_prioritise: ClassVar[bool] = False
 
     def __init__(
-        self, env: Shape | str, settings: QRDQNSettings | None = None, *, seed: int | None = None
+        self, env: Environments, settings: QRDQNSettings | None = None, *, seed: int | None = None
     ) -> None:
         if settings is not None and not isinstance(settings, QRDQNSettings):
             raise SettingError("QR-DQN takes QRDQNSettings, which know the number of quantiles.")

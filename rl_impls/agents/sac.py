@@ -16,7 +16,7 @@ from rl_impls.agents.agent import (
     AgentSettings,
     Array,
     DeepAgent,
-    Shape,
+    Environments,
     State,
     in_parts,
     require_continuous,
@@ -152,6 +152,12 @@ class SACSettings(AgentSettings):
 class SAC(DeepAgent):
     """A squashed Gaussian actor, twin critics, and copies of these that follow slowly.
 
+        q_i(s_tm1, a_tm1) -> r_t + discount (min_j q_target_j(s_t, a) - alpha log pi(a | s_t))
+        pi: maximise E[min_j q_j(s, a) - alpha log pi(a | s)],  a ~ pi
+        alpha: minimise E[-alpha (log pi(a | s) + target_entropy)]
+
+    The losses are `soft_targets`, `critic_loss` and `actor_gradient`.
+
     Actions are learned between -1 and 1, and stretched to their bounds for the environments.
     """
 
@@ -159,7 +165,7 @@ class SAC(DeepAgent):
     settings_type: ClassVar[type[AgentSettings]] = SACSettings
 
     def __init__(
-        self, env: Shape | str, settings: SACSettings | None = None, *, seed: int | None = None
+        self, env: Environments, settings: SACSettings | None = None, *, seed: int | None = None
     ) -> None:
         shape, settings = self._placed(env, settings, seed)
         require_continuous("SAC", shape)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Final
 
 from rl_impls import registry
-from rl_impls.errors import SettingError
+from rl_impls.errors import ImplsError, SettingError
 from rl_impls.runtimes.run import MakeEnv
 
 # Greedy play must end even where the rules alone would let a bad policy walk in circles.
@@ -67,6 +67,16 @@ def positive(text: str) -> int:
 
 def not_negative(text: str) -> int:
     return _at_least(text, 0)
+
+
+def share(text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        number = -1.0
+    if not 0.0 <= number < float("inf"):
+        raise ArgumentTypeError(f"{text!r} is no share: give a number from 0 on, as 0.25.")
+    return number
 
 
 def _at_least(text: str, least: int) -> int:
@@ -129,20 +139,32 @@ def _episode_limit(name: str) -> dict[str, int]:
     import rl_impls.envs  # noqa: F401  makes ours known
 
     if name not in gymnasium.registry:
-        close = get_close_matches(name, gymnasium.registry, n=1, cutoff=0.5)
+        close = get_close_matches(name, gymnasium.registry, n=1, cutoff=0.6)
         meant = f"did you mean {close[0]}?" if close else "name one that gymnasium.make knows."
         raise SettingError(f"there is no environment {name!r}: {meant}")
     ends = name in registry.ENVIRONMENTS or gymnasium.spec(name).max_episode_steps is not None
     return {} if ends else {"max_episode_steps": LONGEST_EPISODE}
 
 
-def _check_makes(name: str, make: Callable[[], object]) -> None:
-    """Make the environment once before any training: it may need what is not installed."""
+def longest_episode(name: str) -> int:
+    """Return how many steps an episode can have, the way these commands make the environment."""
     import gymnasium
 
+    if name in registry.ENVIRONMENTS:
+        limit = registry.ENVIRONMENTS[name].max_steps
+    else:
+        limit = gymnasium.spec(name).max_episode_steps
+    return limit or LONGEST_EPISODE
+
+
+def _check_makes(name: str, make: Callable[[], object]) -> None:
+    """Make the environment once before any training: it may need what is not installed."""
     try:
         make()
-    except (gymnasium.error.Error, ImportError) as error:
+    except ImplsError:
+        raise
+    except Exception as error:  # the environment's own constructor may raise anything
         raise SettingError(
-            f"{name} cannot be made ({error}): install what it needs, or name another."
+            f"{name} cannot be made ({type(error).__name__}: {' '.join(str(error).split())}): "
+            "install what it needs, or name another."
         ) from error

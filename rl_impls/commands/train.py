@@ -19,6 +19,7 @@ from rl_impls.registry import learner_type
 from rl_impls.runtimes import MakeEnv, Runtime, SerialRuntime
 from rl_impls.runtimes import run as train_in_legs
 from rl_impls.tabular import QLearner
+from rl_impls.tabular.learner import Settings
 
 NAME: Final = "train"
 OPTIONS_OF: Final = {
@@ -72,6 +73,12 @@ def add_arguments(parser: ArgumentParser) -> None:
     add("--envs", type=accepts.positive, metavar="N",
         help="environments of all ranks together, in mpi-ppo and mpi-central "
         "(default: the agent's, one for each rank that steps)")  # fmt: skip
+    add("--set", action="append", default=[], metavar="NAME=VALUE",
+        help="a setting of the agent, as discount=0.99; may repeat. python -m rl_impls list AGENT "
+        "names them")  # fmt: skip
+    add("--validate", type=accepts.share, metavar="SHARE",
+        help="of a deep agent's steps, that validations may take at most as many of (default "
+        "0.25; 0: none, and what stands at the end is played)")  # fmt: skip
     add("--patience", type=accepts.positive, metavar="N",
         help="end the training of a deep agent after N validations that were "
         "no better")  # fmt: skip
@@ -113,9 +120,17 @@ def _train(arguments: Namespace) -> Result:
 
 def _train_table(arguments: Namespace) -> Result:
     make_env = accepts.environment(arguments.env)
+    # Imported here: settings come with NumPy, and a help text waits for nothing.
+    from rl_impls.commands.settings import changed
+
     env = make_env(seed=arguments.seed)
     kind = learner_type(arguments.agent)
-    learner = kind(env.n_states, env.n_actions, seed=arguments.seed)
+    learner = kind(
+        env.n_states,
+        env.n_actions,
+        settings=changed(Settings(), arguments.set, arguments.agent),
+        seed=arguments.seed,
+    )
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)
     try:
         with (
@@ -178,6 +193,10 @@ def _check(arguments: Namespace) -> None:
         raise SettingError("--pin is the launcher's task: give it to mpiexec, as -bind-to core.")
     if arguments.patience is not None and arguments.agent not in registry.AGENTS:
         raise SettingError("--patience is for deep agents, which are validated: leave it out.")
+    if arguments.validate is not None and arguments.agent not in registry.AGENTS:
+        raise SettingError("--validate is for deep agents: leave it out.")
+    if arguments.resume and arguments.set:
+        raise SettingError("a saved agent keeps its settings: leave --set or --resume out.")
     if arguments.prioritised and (arguments.agent, arguments.backend or "numpy") != (
         "dqn",
         "numpy",

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 import sys
 from argparse import Namespace
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from rl_impls.agents.agent import Agent, AgentSettings, DeepAgent, check_fits, shape_of
-from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.evaluation import BestCheckpoint, evaluate
+from rl_impls.agents.agent import (
+    Agent,
+    AgentSettings,
+    DeepAgent,
+    Plays,
+    check_fits,
+    shape_of,
+)
+from rl_impls.agents.dqn import DQN, PIXEL_DQN, DQNSettings
+from rl_impls.agents.evaluation import SHARE, BestCheckpoint, Played, Validation, play
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import ActorDetails, Outcome, Result, Speed
-from rl_impls.envs.control.make import make_batch
+from rl_impls.commands.settings import changed
+from rl_impls.envs.control.make import COMPILED, make_batch
 from rl_impls.envs.control.step import ControlBatch
 from rl_impls.errors import SettingError
 from rl_impls.monitor import ProgressBar, performance_log
@@ -27,17 +35,19 @@ if TYPE_CHECKING:
     from rl_impls.runtimes.actor_learner.actor import MakeBatch
 
 EPISODES: Final = 100
-N_VALIDATIONS: Final = 40
+N_VALIDATIONS: Final = 40  # at most: see `validating`
 N_VALIDATIONS_BY_FRAMES: Final = 10  # whoever sees frames plays slowly
 VALIDATIONS_A_SAVE: Final = 4
 VALIDATION_EPISODES: Final = 20
+# Where episodes are long beside the training: the mean of fewer would choose by luck.
+FEWEST_EPISODES: Final = 5
+FEW_VALIDATIONS: Final = 4
 # Far from what people choose for a training, and from each other: what was validated on decides
 # nothing later.
 VALIDATION_SEED: Final = 1_000_000_000
 EVALUATION_SEED: Final = 2_000_000_000
 
 Hooks = Sequence[Hook[HasAgent]]
-Play = Callable[[int, int, Agent], float]  # so many episodes, with that seed
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +62,19 @@ class Told:
 
 def train(arguments: Namespace) -> Result:
     limit = accepts.batch_arguments(arguments.env)
-    play = partial(mean_return, arguments.env, limit)
-    checkpoint = validating(play, arguments.patience)
+    validation = validating(arguments)
+    checkpoint = BestCheckpoint(validation, patience=arguments.patience)
     n_envs = preset_for(arguments.agent, arguments.env).n_envs
     make_env = partial(make_batch, arguments.env, n_envs, **limit)
     env = make_env(seed=arguments.seed)
     agent = _agent(arguments, env, checkpoint)
+    agent.env_source = arguments.env
     # Actors have environments of their own, of which nothing is saved.
     own_env = env if arguments.runtime == "serial" else None
     n_before = agent.n_steps
     n_validations = N_VALIDATIONS_BY_FRAMES if agent.sees_frames else N_VALIDATIONS
     often = -(-(arguments.steps - n_before) // n_validations)
-    hooks: list[Hook[HasAgent]] = [Validate(Every(often), checkpoint)]
+    hooks: list[Hook[HasAgent]] = [Validate(Every(often), checkpoint, validation)]
     if arguments.save is not None:
         seldom = Every(VALIDATIONS_A_SAVE * often)
         hooks.append(Save(seldom, arguments.save, own_env, checkpoint))
@@ -75,7 +86,8 @@ def train(arguments: Namespace) -> Result:
                 told = _in_one_process(arguments, agent, own_env, hooks, bar)
             else:
                 told = _with_actors(arguments, agent, make_env, hooks, bar)
-        checkpoint.judge(agent)
+        if validation.is_affordable(agent.n_steps - n_before):
+            checkpoint.judge(agent)
     finally:
         bar.close()
         # A training that never began must not replace what an earlier one saved.
@@ -88,7 +100,7 @@ def train(arguments: Namespace) -> Result:
         backend=agent.backend,
         seed=arguments.seed,
         speed=told.speed,
-        outcome=outcome(play, agent),
+        outcome=outcome(arguments, agent),
         peak_rss_bytes=told.peak_rss_bytes,
         facts=told.facts,
         details=told.details,
@@ -99,7 +111,7 @@ def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) 
     """Return a new agent, or the saved one, with its environments and its best so far."""
     if not arguments.resume:
         return make_agent(
-            shape_of(env), _settings(arguments), seed=arguments.seed, backend=arguments.backend
+            shape_of(env), settings_of(arguments), seed=arguments.seed, backend=arguments.backend
         )
     kind = agent_type(arguments.agent, arguments.backend)
     agent = kind.load(arguments.save, env, checkpoint)
@@ -112,10 +124,12 @@ def _agent(arguments: Namespace, env: ControlBatch, checkpoint: BestCheckpoint) 
     return agent
 
 
-def _settings(arguments: Namespace) -> AgentSettings:
-    settings = preset_for(arguments.agent, arguments.env).settings
+def settings_of(arguments: Namespace) -> AgentSettings:
+    """Return the settings that a new agent is made with: of the preset, then of `--set`."""
+    preset = preset_for(arguments.agent, arguments.env).settings
+    settings = changed(preset, arguments.set, arguments.agent)
     if isinstance(settings, DQNSettings):
-        settings = replace(settings, prioritised=arguments.prioritised)
+        settings = replace(settings, prioritised=arguments.prioritised or settings.prioritised)
         if arguments.preset is not None:
             settings = settings.in_larger_batches(ACTOR_LEARNER_PRESETS[arguments.preset])
     return settings
@@ -165,15 +179,31 @@ def _with_actors(
     )
 
 
-def validating(play: Play, patience: int | None = None) -> BestCheckpoint:
-    return BestCheckpoint(partial(play, VALIDATION_EPISODES, VALIDATION_SEED), patience=patience)
+def validating(arguments: Namespace) -> Validation:
+    """Return what validates this training, within its share of the steps.
+
+    Where even a few validations of full length would take more than that, each has fewer episodes.
+    """
+    env, steps = arguments.env, arguments.steps
+    share = SHARE if arguments.validate is None else arguments.validate
+    longest, episodes = accepts.longest_episode(env), VALIDATION_EPISODES
+    at_once = env in COMPILED and arguments.agent != PIXEL_DQN
+    if not at_once:
+        fitting = int(share * steps / (longest * FEW_VALIDATIONS))
+        episodes = min(episodes, max(FEWEST_EPISODES, fitting))
+    return Validation(
+        partial(_played, env, accepts.batch_arguments(env), episodes, VALIDATION_SEED),
+        most=longest if at_once else longest * episodes,
+        share=share,
+    )
 
 
-def outcome(play: Play, agent: Agent) -> Outcome:
-    return Outcome(EPISODES, play(EPISODES, EVALUATION_SEED, agent))
+def outcome(arguments: Namespace, agent: Agent) -> Outcome:
+    """Let the agent play the episodes that the result tells of."""
+    limit = accepts.batch_arguments(arguments.env)
+    played = _played(arguments.env, limit, EPISODES, EVALUATION_SEED, agent)
+    return Outcome(EPISODES, float(played.returns.mean()))
 
 
-def mean_return(
-    env_name: str, limit: dict[str, int], episodes: int, seed: int, agent: Agent
-) -> float:
-    return float(evaluate(agent, env_name, episodes, seed=seed, **limit).mean())
+def _played(env: str, limit: dict[str, int], episodes: int, seed: int, agent: Plays) -> Played:
+    return play(agent, env, episodes, seed=seed, **limit)

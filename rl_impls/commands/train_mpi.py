@@ -13,6 +13,7 @@ import numpy as np
 from rl_impls import registry
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import MpiDetails, Outcome, Result, Speed, publish
+from rl_impls.commands.settings import changed
 from rl_impls.envs.tabular import TabularEnv
 from rl_impls.jit import require_numba
 from rl_impls.monitor import ProgressBar
@@ -22,6 +23,7 @@ from rl_impls.runtimes.mpi.messages import DEFAULT
 from rl_impls.runtimes.mpi.runtime import MpiRuntime, Ranks
 from rl_impls.runtimes.mpi.world import deaths_named, ending_together, leave, until_done, world
 from rl_impls.tabular import CompiledQLearning
+from rl_impls.tabular.learner import Settings
 from rl_impls.tabular.training import check_fit
 
 if TYPE_CHECKING:
@@ -49,7 +51,12 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
     n_before = comm.bcast(0 if saved is None else saved.n_steps)
     seed = rank_seed(arguments.seed, rank, n_before)
     env = make_env(seed=seed)
-    learner = CompiledQLearning(env.n_states, env.n_actions, seed=seed)
+    learner = CompiledQLearning(
+        env.n_states,
+        env.n_actions,
+        settings=changed(Settings(), arguments.set, arguments.agent),
+        seed=seed,
+    )
     if saved is not None:
         check_fit(saved, env.n_states, env.n_actions)
         learner.set_table(saved.table())

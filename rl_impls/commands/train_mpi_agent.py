@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rl_impls.agents.agent import DeepAgent, shape_of
-from rl_impls.agents.dqn import DQN, DQNSettings
-from rl_impls.agents.evaluation import BestCheckpoint
+from rl_impls.agents.dqn import DQN
+from rl_impls.agents.evaluation import BestCheckpoint, Validation
 from rl_impls.agents.ppo import PPO
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import Result, Speed
-from rl_impls.commands.train_agent import N_VALIDATIONS, mean_return, outcome, validating
+from rl_impls.commands.train_agent import N_VALIDATIONS, outcome, settings_of, validating
 from rl_impls.commands.train_mpi import rank_seed, run_shown, tell, told_by
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import ControlBatch
@@ -44,24 +43,24 @@ class WithBest:
 
 def train(arguments: Namespace, comm: Intracomm) -> None:
     limit = accepts.batch_arguments(arguments.env)
-    play = partial(mean_return, arguments.env, limit)
-    best = validating(play)
+    validation = validating(arguments)
+    best = BestCheckpoint(validation)
     saved = _saved(arguments, best) if comm.Get_rank() == 0 else None
     n_before = comm.bcast(0 if saved is None else saved.n_steps)
     seed = rank_seed(arguments.seed, comm.Get_rank(), n_before)
     n_envs, n_own = _n_envs(arguments, comm.Get_size())
     env = make_batch(arguments.env, n_own, seed=seed, **limit)
-    settings = preset_for(arguments.agent, arguments.env).settings
-    if isinstance(settings, DQNSettings):
-        settings = replace(settings, prioritised=arguments.prioritised)
+    settings = settings_of(arguments)
     shape = shape_of(env)._replace(n_envs=n_envs)
     runtime = _runtime(arguments, saved or make_agent(shape, settings, seed=seed), env, comm)
-    progress = _run(arguments, runtime, n_before, best)
+    runtime.agent.env_source = arguments.env
+    progress = _run(arguments, runtime, n_before, best, validation)
     told = told_by(runtime, n_before)
 
     def result() -> Result:
         agent = runtime.agent
-        best.judge(agent)
+        if validation.is_affordable(progress.done.steps):
+            best.judge(agent)
         for path in {arguments.save, arguments.checkpoint} - {None}:
             agent.save(path, None, best)
         best.restore_best(agent)
@@ -71,7 +70,7 @@ def train(arguments: Namespace, comm: Intracomm) -> None:
             backend=agent.backend,
             seed=arguments.seed,
             speed=Speed.of(progress),
-            outcome=outcome(play, agent),
+            outcome=outcome(arguments, agent),
             peak_rss_bytes=told.peak_rss_bytes,
             facts=told.facts,
             details=told.details,
@@ -107,10 +106,14 @@ def _runtime(
 
 
 def _run(
-    arguments: Namespace, runtime: AgentRuntime, n_before: int, best: BestCheckpoint
+    arguments: Namespace,
+    runtime: AgentRuntime,
+    n_before: int,
+    best: BestCheckpoint,
+    validation: Validation,
 ) -> Progress:
     often = Every(max(1, -(-(arguments.steps - n_before) // N_VALIDATIONS)))
-    validate: Hook[AgentRuntime] = Validate(often, best)
+    validate: Hook[AgentRuntime] = Validate(often, best, validation)
     hooks = [AtRankZero(validate)]
     if arguments.checkpoint is None:
         return run_shown(arguments, runtime, n_before, hooks)

@@ -13,6 +13,7 @@ from gymnasium import spaces
 from gymnasium.wrappers import OrderEnforcing, PassiveEnvChecker
 
 from rl_impls.envs.model import Info, Model, ModelEnv
+from rl_impls.envs.spaces import brief
 from rl_impls.errors import SpaceError
 
 Legal = tuple[int, ...] | None  # the actions that may be taken; None where all may
@@ -104,8 +105,9 @@ def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]
             firsts = [int(part.start) for part in space.spaces]  # type: ignore[attr-defined]
         case _:
             raise SpaceError(
-                f"a table cannot hold observations from {space}: choose an environment whose "
-                "observation space is Discrete, MultiDiscrete or a Tuple of Discrete."
+                f"a table cannot hold observations from {brief(space)}: choose an environment "
+                "whose observation space is Discrete, MultiDiscrete or a Tuple of Discrete, or a "
+                "deep agent."
             )
 
     def number(observation: Any) -> int:
@@ -121,8 +123,8 @@ def state_numbering(space: spaces.Space[Any]) -> tuple[int, Callable[[Any], int]
 def _action_numbering(space: spaces.Space[Any]) -> tuple[int, int]:
     if not isinstance(space, spaces.Discrete):
         raise SpaceError(
-            f"a table cannot hold actions from {space}: choose an environment whose action space "
-            "is Discrete."
+            f"a table cannot hold actions from {brief(space)}: choose an environment whose action "
+            "space is Discrete, or a deep agent."
         )
     return int(space.n), int(space.start)
 

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rl_impls.errors import SettingError
 from rl_impls.replay import fastest
-from rl_impls.replay.layout import Transitions, rows_and_fields
+from rl_impls.replay.layout import Transitions, row_type, rows_and_fields
 from rl_impls.splitmix import streams
 
 if TYPE_CHECKING:
@@ -44,7 +44,14 @@ class Ring:
             )
         self.capacity: Final = capacity
         self.n_added = 0
-        self._ring, self._store = rows_and_fields(capacity, obs_size, act_size)
+        try:
+            self._ring, self._store = rows_and_fields(capacity, obs_size, act_size)
+        except MemoryError as error:
+            needed = capacity * row_type(obs_size, act_size).itemsize / 1e9
+            raise SettingError(
+                f"a replay of {capacity:,} rows with observations of {obs_size:,} numbers needs "
+                f"{needed:.1f} GB, more than there is: choose a smaller buffer."
+            ) from error
         self._rng: Final = streams(seed, 1)
         self._ops: Final = fastest()
 
@@ -84,7 +91,11 @@ class Ring:
 
     def add_step(self, step: Step, a_tm1: NDArray[Any]) -> None:
         """Store a step of a batch of environments, each row with where it led, `obs_t`: a truncated
-        episode has a value there."""
+        episode has a value there. What only began an episode is no transition."""
+        if (idle := step.idle) is not None:
+            step, a_tm1 = step.only(~idle), a_tm1[~idle]
+            if not len(a_tm1):
+                return
         if len(a_tm1) == 1:  # without a look at each array, which costs more than one row
             self.add(step.obs_tm1[0], a_tm1[0], step.r_t[0], step.obs_t[0], step.terminated[0])
             return

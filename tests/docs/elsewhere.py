@@ -133,6 +133,17 @@ TESTED: Mapping[str, str] = {
     "rlperf scale jobs/*.json --plot scaling.svg": f"{COMMANDS}/test_scale.py::"
     "test_measured_and_modelled_are_drawn_together",
     "rlperf trend --fetch REMOTE": f"{COMMANDS}/test_trend.py::test_a_branch_can_be_fetched_first",
+    "python -m rl_impls list dqn": f"{AGENTS}/test_list.py::test_presets_are_told",
+    "python -m rl_impls train CartPole-v1 --agent dqn --steps 20000 --set discount=0.98 "
+    "--set hidden=64,64 --save agent.npz": (
+        f"{AGENTS}/test_train_agent.py::test_every_setting_can_be_set"
+    ),
+    "python -m rl_impls evaluate agent.npz --episodes 20 --best": (
+        f"{AGENTS}/test_evaluate.py::test_it_plays_elsewhere_and_its_best_checkpoint_where_one_says"
+    ),
+    "python -m rl_impls evaluate agent.npz rl_impls/CartPole-v1": (
+        f"{AGENTS}/test_evaluate.py::test_it_plays_elsewhere_and_its_best_checkpoint_where_one_says"
+    ),
     "python -m rl_impls compare": f"{AGENTS}/test_compare.py::test_the_table_has_a_line_for_each",
     "python -m rl_impls compare TicTacToe-v0 --steps 100000": f"{AGENTS}/test_compare.py::"
     "test_the_table_has_a_line_for_each",

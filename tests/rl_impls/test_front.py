@@ -4,19 +4,25 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
 import rl_impls
-from rl_impls import DQN, PPO, CompiledQLearning, evaluate, load, make, train
+from rl_impls import DQN, PPO, SAC, CompiledQLearning, DQNSettings, evaluate, load, make, train
 from rl_impls.agents.agent import shape_of
 from rl_impls.agents.evaluation import BestCheckpoint
+from rl_impls.agents.evaluation import evaluate as evaluate_all
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.errors import AgentFileError, SettingError, SpaceError
+from rl_impls.replay.uniform import UniformReplay
 
+README = Path(__file__).parents[2] / "README.md"
 CARTPOLE, GAME = "rl_impls/CartPole-v1", "TicTacToe-v0"
 HEAVY = ("numpy", "numba", "gymnasium", "torch", "jax")
 
@@ -58,7 +64,7 @@ def test_an_agent_for_a_shape_alone_has_nowhere_to_learn():
     agent = PPO(shape_of(make(CARTPOLE, 8)), seed=0)
     with pytest.raises(SettingError, match="no environments of its own: make it by their name"):
         agent.learn(10)
-    with pytest.raises(SettingError, match="does not know its environment"):
+    with pytest.raises(SettingError, match="nothing is known to make more of this agent's"):
         evaluate(agent)
 
 
@@ -83,6 +89,157 @@ def test_training_and_files_go_by_name_too(tmp_path):
     assert later.learn(2048).n_steps == 4096
     assert load(tmp_path / "agent.npz").n_steps == 2048
     assert evaluate(later, episodes=3) > 5
+
+
+HELLO = re.search(r"```python\n(from rl_impls import .*?)```", README.read_text("utf-8"), re.DOTALL)
+
+
+def test_hello_world_of_the_readme_makes_trains_evaluates_saves_and_loads(
+    tmp_path, monkeypatch, capsys
+):
+    assert HELLO is not None
+    lines = HELLO[1].splitlines()
+    assert len(lines) == 2 + 5  # what imports, and five
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, Any] = {}
+    exec(HELLO[1], names)  # what it says, word for word
+    assert float(capsys.readouterr().out) > 100
+    assert names["again"].n_steps > names["agent"].n_steps > 0
+    assert list(tmp_path.iterdir()) == [tmp_path / "ppo.npz"]
+
+
+def cartpole(**arguments):
+    return gymnasium.make("CartPole-v1", **arguments)
+
+
+WRONG: Any = 7
+STRING: Any = "32"
+SOURCES: dict[str, tuple[Callable[[], Any], int]] = {
+    "a name": (lambda: "CartPole-v1", 8),
+    "a specification": (lambda: gymnasium.spec("CartPole-v1"), 8),
+    "an environment": (cartpole, 1),
+    "a function": (lambda: cartpole, 8),
+    "a vector environment": (lambda: gymnasium.make_vec("CartPole-v1", 4), 4),
+    "one of single ones": (
+        lambda: gymnasium.make_vec("CartPole-v1", 2, vectorization_mode="sync"), 2,
+    ),
+    "a batch": (lambda: make("CartPole-v1", 16), 16),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_an_agent_takes_whatever_names_makes_or_is_an_environment(source):
+    make_source, n_envs = SOURCES[source]
+    agent = PPO(make_source(), PPOSettings(horizon=64), seed=0)
+    assert agent.shape.n_envs == n_envs
+    assert agent.learn(64).n_updates == 10
+    assert 5 < evaluate(agent, make_source(), episodes=6) <= 500
+    if source == "a batch":
+        with pytest.raises(SettingError, match="hand one over, by name, as a"):
+            evaluate(agent)
+    else:
+        assert 5 < evaluate(agent, episodes=3) <= 500
+
+
+@pytest.mark.parametrize("source", SOURCES)
+def test_one_evaluation_plays_the_same_episodes_every_time(source):
+    agent = PPO(shape_of(make("CartPole-v1", 1)), PPOSettings(horizon=64), seed=0)
+    make_source, _ = SOURCES[source]
+    first, again = (evaluate_all(agent, make_source(), 7, seed=3) for _ in range(2))
+    assert len(first) == 7
+    np.testing.assert_array_equal(first, again)
+    assert len(set(first)) > 1
+
+
+def test_an_environment_of_ones_own_keeps_the_preset_of_its_name():
+    assert PPO(cartpole(), seed=0).settings.learning_rate == 1e-3
+    assert PPO(cartpole, seed=0).settings.learning_rate == 3e-4  # nobody knows what it makes
+
+
+@pytest.mark.parametrize("kind", [str, Path])
+def test_a_saved_agent_knows_where_it_learned_and_goes_on_there(kind, tmp_path):
+    path = kind(tmp_path / "ppo.npz")
+    agent = PPO("CartPole-v1", PPOSettings(horizon=64), seed=0).learn(64)
+    agent.save(path)
+    for again in (load(path), PPO.load(path)):
+        assert isinstance(again, PPO)
+        assert again.env_name == "CartPole-v1"
+        assert evaluate(again, episodes=5) == evaluate(agent, episodes=5)
+        assert again.learn(64).n_steps == 128
+    assert PPO.load(path, cartpole).learn(64).n_steps == 128
+    with pytest.raises(SettingError, match=r"made for 8 environments .* here is 1 environment"):
+        PPO.load(path, cartpole()).learn(64)
+
+
+def test_a_file_cannot_choose_a_module_to_import(tmp_path):
+    path = tmp_path / "agent.npz"
+    agent = PPO(CARTPOLE, PPOSettings(horizon=64), seed=0)
+    agent.env_source = "antigravity:CartPole-v1"
+    agent.save(path)
+    assert PPO.load(path).env_name is None
+    with np.load(path) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    header = json.loads(arrays.pop("header").tobytes()) | {"env": agent.env_source}
+    np.savez(path, header=np.frombuffer(json.dumps(header).encode(), np.uint8), **arrays)
+    with pytest.raises(AgentFileError, match="its environment is 'antigravity:CartPole-v1'"):
+        load(path)
+    assert "antigravity" not in sys.modules
+
+
+def test_tables_take_environments_and_functions_too():
+    learner = train(gymnasium.make("FrozenLake-v1"), "list", steps=500, seed=0)
+    assert 0 <= evaluate(learner, lambda: gymnasium.make("FrozenLake-v1"), 20) <= 1
+    with pytest.raises(SettingError, match="one environment at a time"):
+        train(gymnasium.make_vec("CartPole-v1", 2), "list", steps=5)
+
+
+def test_observations_of_choices_are_learned_from():
+    agent = DQN("FrozenLake-v1", DQNSettings(buffer=1000, learning_starts=100), seed=0)
+    assert agent.shape.obs_size == 16
+    assert 0 <= evaluate(agent.learn(200), episodes=5) <= 1
+    assert DQN("Blackjack-v1", DQNSettings(buffer=100)).shape.obs_size == 32 + 11 + 2
+
+
+class Colours(gymnasium.Env[Any, Any]):
+    observation_space = gymnasium.spaces.Box(0, 255, (96, 96, 3), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+
+
+def test_images_and_what_does_not_fit_into_memory_are_refused_with_one_sentence():
+    with pytest.raises(SpaceError, match=r"images in colour: wrap .* and choose pixel-dqn"):
+        PPO(Colours())
+    with pytest.raises(SettingError, match=r"a replay of 100,000,000 rows .* a smaller buffer"):
+        UniformReplay(100_000_000, 30_000_000, batch_size=1)
+
+
+@pytest.mark.parametrize(
+    ("call", "said"),
+    [
+        (lambda: PPO("CartPol-v1"), r"CartPol-v1 cannot be made .*CartPole"),
+        (lambda: PPO(WRONG), "int is no environment: give a name, a gymnasium.Env, a function"),
+        (lambda: PPO(lambda: WRONG), "returned int: let it return a gymnasium.Env"),
+        (lambda: PPO("Pendulum-v1"), "but continuous ones: choose SAC"),
+        (lambda: SAC("CartPole-v1"), "2 numbered ones: choose PPO, DQN or QR-DQN"),
+        (lambda: DQN("CartPole-v1", WRONG), r"dqn takes DQNSettings\(…\), and not"),
+        (lambda: DQNSettings(batch=STRING), "batch is a whole number, and not '32'"),
+        (lambda: DQNSettings(learning_rate=STRING), "learning_rate is a number, and not '32'"),
+        (lambda: PPOSettings(hidden=WRONG), r"hidden is several whole numbers, as \(64, 64\)"),
+        (lambda: make(cartpole(), 2), "there is 1 of this environment and not 2"),
+        (
+            lambda: evaluate(PPO("CartPole-v1"), "Acrobot-v1", 1),
+            "made for observations of 4 numbers and 2 actions, and here are observations of 6 "
+            "numbers and 3 actions",
+        ),
+        (
+            lambda: train("CartPole-v1", "ppo", steps=1, settings=DQNSettings(buffer=1)),
+            "ppo takes PPOSettings",
+        ),
+    ],
+)
+def test_mistakes_are_one_sentence_that_says_what_to_do(call, said):
+    with pytest.raises((SettingError, SpaceError), match=said) as refused:
+        call()
+    assert "\n" not in str(refused.value)
 
 
 def test_make_gives_a_table_or_a_batch():

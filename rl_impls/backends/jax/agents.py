@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from rl_impls.agents.agent import Shape
+from rl_impls.agents.agent import Environments
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import ADAM_EPS, PPO, PPOSettings
 from rl_impls.agents.rollout import Flat
@@ -87,7 +87,7 @@ class JaxDQN(DQN):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: DQNSettings | None = None,
         *,
         seed: int | None = None,
@@ -231,7 +231,7 @@ class JaxPPO(PPO):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 from torch.nn import functional
 
-from rl_impls.agents.agent import Array, Shape
+from rl_impls.agents.agent import Array, Environments
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import ADAM_EPS, PPO, PPOSettings
 from rl_impls.agents.rollout import Flat
@@ -130,7 +130,7 @@ class TorchDQN(DQN):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: DQNSettings | None = None,
         *,
         seed: int | None = None,
@@ -189,7 +189,7 @@ class TorchPPO(PPO):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: PPOSettings | None = None,
         *,
         seed: int | None = None,

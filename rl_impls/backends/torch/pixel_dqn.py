@@ -14,7 +14,7 @@ from rl_impls.agents.agent import (
     AgentSettings,
     Array,
     DeepAgent,
-    Shape,
+    Environments,
     State,
     require_numbered,
     seeds_of,
@@ -149,7 +149,7 @@ class PixelDQN(DeepAgent):
 
     def __init__(
         self,
-        env: Shape | str,
+        env: Environments,
         settings: PixelSettings | None = None,
         *,
         seed: int | None = None,
@@ -333,3 +333,7 @@ class Playing:
 
     def greedy(self, obs: Any) -> Array:
         return self._agent.greedy(self._stacks.push(obs))
+
+    def end(self, ended: Any) -> None:
+        """Forget what was seen of the episodes that ended."""
+        self._stacks.end(ended)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rl_impls.envs.model import Flags
-from rl_impls.errors import IllegalAction, SettingError
+from rl_impls.errors import EnvironmentFault, IllegalAction, ImplsError, SettingError
 
 Floats = NDArray[np.float32]
 Observations = NDArray[np.float32]
@@ -28,6 +31,34 @@ class Step(NamedTuple):
     # Where to act next: `obs_t`, or the first observation of the next episode where one ended.
     next_obs: Observations
     obs_tm1: Observations  # where the action was taken
+
+    @property
+    def idle(self) -> Flags | None:
+        """Rows that only began an episode, with no action taken: nothing is learned from them."""
+        return None
+
+    def only(self, rows: Flags) -> Step:
+        """Return the step of these environments alone."""
+        return Step(
+            self.obs_t[rows], self.r_t[rows], self.terminated[rows], self.truncated[rows],
+            self.next_obs[rows], self.obs_tm1[rows],
+        )  # fmt: skip
+
+
+class PartlyIdle(Step):
+    """A step in which some environments only began an episode; see `vector`."""
+
+    _idle: Flags
+
+    @classmethod
+    def of(cls, step: Step, idle: Flags) -> PartlyIdle:
+        made = cls(*step)
+        made._idle = idle
+        return made
+
+    @property
+    def idle(self) -> Flags | None:
+        return self._idle
 
 
 class ControlBatch(Protocol):
@@ -103,3 +134,49 @@ def checked_actions(actions: Any, shape: tuple[int, ...], dtype: type[np.generic
     if not np.can_cast(array.dtype, dtype, "same_kind"):
         raise IllegalAction(f"actions are {np.dtype(dtype)} here, not {array.dtype}.")
     return np.ascontiguousarray(array, dtype)
+
+
+def check_actions(actions: NDArray[Any], n_actions: int) -> None:
+    """Refuse bad actions before the first environment is stepped: a batch steps whole or not at
+    all."""
+    if n_actions:
+        bad = (actions < 0) | (actions >= n_actions)
+        wanted = f"an action is a whole number from 0 to {n_actions - 1}"
+    else:
+        bad = ~np.isfinite(actions).all(axis=1)
+        wanted = "an action is made of finite numbers"
+    if bad.any():
+        row = int(bad.argmax())
+        raise IllegalAction(f"row {row}: {wanted}, not {actions[row]}.")
+
+
+def check_numbers(obs: Observations, r_t: Floats | None = None) -> None:
+    """Refuse observations and rewards that are not finite, by the row of their environment."""
+    total = 0.0 if r_t is None else float(r_t.sum())
+    if obs.dtype != np.uint8:
+        total += float(obs.sum())
+    # One sum for all; only where it is not finite is there anything to look for.
+    if math.isfinite(total):
+        return
+    for what, array in (("an observation", obs), ("a reward", r_t)):
+        if array is None or np.isfinite(array).all():
+            continue
+        row = int(np.argwhere(~np.isfinite(array))[0][0])
+        raise EnvironmentFault(
+            f"environment {row} returned {what} that is not finite ({array[row]}): look at what it "
+            "computes there, or wrap it so that it never does."
+        )
+
+
+@contextmanager
+def faults_named() -> Iterator[None]:
+    """Say of an error that it is the environment's own."""
+    try:
+        yield
+    except ImplsError:
+        raise
+    except Exception as error:
+        raise EnvironmentFault(
+            f"an environment raised {type(error).__name__} ({error}): mend it, or handle that in a "
+            "wrapper."
+        ) from error

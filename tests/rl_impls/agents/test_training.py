@@ -53,7 +53,7 @@ def test_the_loop_shows_the_agent_every_step_of_the_batch(name):
 
 
 def test_an_agent_for_other_environments_is_refused():
-    with pytest.raises(SettingError, match=r"make one with shape_of\(env\)"):
+    with pytest.raises(SettingError, match="make an agent for these, or name those"):
         train(Pusher(Shape(2, 4, 2)), make_batch(NAMES[0], 3, seed=0), 10)
 
 

@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import gymnasium
 import numpy as np
 import pytest
 
@@ -215,3 +216,28 @@ def test_a_flattened_network_is_a_view_of_its_numbers():
     assert len(flat) == 8 + 2 + 2 + 2 + 2 + 2
     flat.fill_(3.0)
     assert all((p == 3.0).all() for p in (*net.parameters(), net[1].running_var))
+
+
+class Grey(gymnasium.Env[Any, Any]):
+    """Frames of one shade, which tells how many steps the episode has had; action 1 pays."""
+
+    observation_space = gymnasium.spaces.Box(0, 255, (36, 36), np.uint8)
+    action_space = gymnasium.spaces.Discrete(2)
+    n = 0
+
+    def reset(self, *, seed: Any = None, options: Any = None) -> Any:
+        self.n = 0
+        return np.zeros((36, 36), np.uint8), {}
+
+    def step(self, action: Any) -> Any:
+        self.n += 1
+        return np.full((36, 36), self.n, np.uint8), float(action), self.n >= 7, False, {}
+
+
+def test_frames_of_gymnasiums_environments_are_learned_from_and_played():
+    agent = PixelDQN(Grey, PixelSettings(**SMALL), seed=0).learn(60)
+    assert (agent.shape.frame, agent.n_steps) == ((36, 36), 60)
+    # Three episodes in one environment see what three environments see: no stack outlives its own.
+    one_by_one, at_once = evaluate(agent, Grey(), 3), evaluate(agent, Grey, 3)
+    np.testing.assert_array_equal(one_by_one, at_once)
+    assert set(one_by_one) <= set(range(8))

@@ -13,7 +13,7 @@ from rl_impls.__main__ import main
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.commands.result import ActorDetails, field_names
-from rl_impls.commands.train_agent import _settings
+from rl_impls.commands.train_agent import settings_of
 from tests.rl_impls.commands.mistakes import assert_is_one_clear_line
 from tests.rl_impls.leftovers import DEADLINE_S, ROOT, assert_all_end, segments
 
@@ -42,8 +42,8 @@ def train(*words):
 
 @pytest.mark.parametrize(("preset", "times"), [(None, 1), ("optimised", 2)])
 def test_a_preset_also_says_how_many_rows_an_update_learns_from(preset, times):
-    asked = Namespace(agent="dqn", env="Acrobot-v1", preset=preset, prioritised=False)
-    assert _settings(asked) == DQNSettings().in_larger_batches(times)
+    asked = Namespace(agent="dqn", env="Acrobot-v1", preset=preset, prioritised=False, set=[])
+    assert settings_of(asked) == DQNSettings().in_larger_batches(times)
 
 
 def test_actors_train_an_agent_and_the_result_tells_of_them(capsys):
@@ -63,7 +63,7 @@ def test_actors_train_an_agent_and_the_result_tells_of_them(capsys):
 
 def test_a_killed_training_leaves_what_another_goes_on_from(tmp_path, capsys):
     file = tmp_path / "agent.npz"
-    words = ["--agent", "dqn", *BY_ACTORS, "--save", str(file), "--steps"]
+    words = ["--agent", "dqn", *BY_ACTORS, "--save", str(file), "--validate", "20", "--steps"]
     command = [sys.executable, "-m", "rl_impls", "train", CARTPOLE, *words, "15_000"]
     program = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL)
     deadline = time.monotonic() + DEADLINE_S

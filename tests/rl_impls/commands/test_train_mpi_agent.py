@@ -33,7 +33,7 @@ def result_of(n_ranks, *words):
 @needs_mpiexec
 def test_ranks_average_gradients_and_one_process_can_go_on_from_their_checkpoint(tmp_path):
     file = tmp_path / "so_far.npz"
-    words = [CARTPOLE, "--agent", "ppo", "--steps"]
+    words = [CARTPOLE, "--agent", "ppo", "--validate", "9", "--steps"]
     ranks = ["--runtime", "mpi-ppo", "--checkpoint", str(file)]
     result = result_of(2, *words, "4100", *ranks)
     assert set(result) == set(field_names(MpiDetails))

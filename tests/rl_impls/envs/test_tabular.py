@@ -79,9 +79,9 @@ def test_the_rules_are_not_played_past_a_wrapper_that_changes_them():
 
 
 def test_spaces_that_no_table_holds_are_refused_by_name():
-    with pytest.raises(SpaceError, match=r"observations from Box\("):
+    with pytest.raises(SpaceError, match="observations from a Box of shape"):
         make_tabular("CartPole-v1")
     env = TicTacToeEnv()
     env.action_space = spaces.Box(0, 1)  # type: ignore[assignment]
-    with pytest.raises(SpaceError, match=r"actions from Box\("):
+    with pytest.raises(SpaceError, match="actions from a Box of shape"):
         TabularEnv(env)

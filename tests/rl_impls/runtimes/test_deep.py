@@ -73,5 +73,5 @@ def test_a_batch_steps_as_a_whole():
 
 def test_an_agent_for_other_environments_is_refused():
     agent, _ = made()
-    with pytest.raises(SettingError, match=r"make one with shape_of\(env\)"):
+    with pytest.raises(SettingError, match="make an agent for these, or name those"):
         DeepRuntime(agent, make_batch(CARTPOLE, 3, seed=0))

@@ -175,5 +175,5 @@ def test_its_frames_take_a_quarter_of_what_they_would_as_float32():
 def test_an_agent_for_rows_of_numbers_is_told_that_these_are_frames():
     shape = shape_of(make_batch(NAME, 1))
     assert shape.frame == (SIDE, SIDE)
-    with pytest.raises(SpaceError, match="show frames, and dqn learns from the other"):
+    with pytest.raises(SpaceError, match="show frames, and dqn learns from rows"):
         DQN(shape)
