@@ -216,7 +216,12 @@ def rlperf_learning(request: pytest.FixtureRequest) -> RlperfLearning:
     """Judge what is learned: `rlperf_learning(train)`, where `train(seed)` returns the return."""
     from pytest_rlperf.markers import learning_of
 
-    return RlperfLearning(player_of(request.config), learning_of(request.node).seeds[0])
+    try:
+        spec = learning_of(request.node)
+    except UsageError as error:
+        # Our own frames explain nothing.
+        raise pytest.fail.Exception(str(error), pytrace=False) from None
+    return RlperfLearning(player_of(request.config), spec.seeds[0])
 
 
 def player_of(config: pytest.Config) -> "Player | None":

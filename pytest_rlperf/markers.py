@@ -79,9 +79,10 @@ def _merged(item: pytest.Item, names: Sequence[str] = (MARKER, MPI_MARKER)) -> K
         if marker.name not in names:
             continue
         if marker.args:
+            first = "threshold" if marker.name == LEARNING_MARKER else "category"
             raise UsageError(
                 f"{item.nodeid}: @pytest.mark.{marker.name} takes keywords only, "
-                f"and got {marker.args[0]!r}; write category={marker.args[0]!r}, for example."
+                f"and got {marker.args[0]!r}; write {first}={marker.args[0]!r}, for example."
             )
         for name in marker.kwargs:
             if marker.name == MARKER and name in RANK_KEYWORDS:
@@ -172,12 +173,16 @@ def _is_scale(value: Any) -> bool:
     return 1 < len(value) == len(set(value))
 
 
+FAR_TOO_MANY = 10_000
+"""Seeds; looking after each costs more with every one before it."""
+
+
 def _is_seeds(value: Any) -> bool:
     if _whole(LEAST_SEEDS)(value):
-        return True
+        return bool(value <= FAR_TOO_MANY)
     if not isinstance(value, list | tuple | range) or not all(map(_whole(0), value)):
         return False
-    return LEAST_SEEDS <= len(value) == len(set(value))
+    return LEAST_SEEDS <= len(value) == len(set(value)) <= FAR_TOO_MANY
 
 
 def _is_finite(value: Any) -> bool:
@@ -215,7 +220,11 @@ CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 LEARNING_CHECKS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "threshold": CHECKS["threshold"],
     "metric": (f"one of {', '.join(LearningMetric)}", lambda value: value in list(LearningMetric)),
-    "seeds": ("a number of seeds, at least 6, or a list of as many different ones", _is_seeds),
+    "seeds": (
+        f"a number of seeds from {LEAST_SEEDS} to {FAR_TOO_MANY:,}, or a list of as many "
+        "different ones",
+        _is_seeds,
+    ),
     "timeout": CHECKS["timeout"],
     "goal": ("a return, as a number", _is_finite),
     "worst": ("a return, as a number", _is_finite),

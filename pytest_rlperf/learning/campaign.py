@@ -8,12 +8,12 @@ come from a stored baseline. A run that saves one trains head with as many seeds
 import math
 import statistics
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 
 from pytest_rlperf.gate.budget import Budget
 from pytest_rlperf.gate.track import Benchmark
-from pytest_rlperf.learning.bets import LearningGate, decide
+from pytest_rlperf.learning.bets import LearningGate, decide, least_pairs
 from pytest_rlperf.learning.kept import KeptTrainings
 from pytest_rlperf.learning.runs import LearningRuns, SeedTask, Trained
 from pytest_rlperf.learning.scores import (
@@ -116,15 +116,19 @@ class LearningCampaign:
     def _take(self, track: LearningTrack, trained: Trained) -> None:
         """Note what a training gave; where it gave nothing, the test is to blame."""
         training, run, side = trained.training, trained.run, trained.task.side
-        if training is None:
-            track.track.both_ran((run,) if side == HEAD else (SideRun(State.RAN), run))
-            return
-        track.sides[side][training.seed] = training
-        if self._kept is not None:
-            self._kept.keep(track.benchmark, side, track.sides[side])
-        if side == HEAD and training.failure is None and run.state is State.FAILED:
-            # What the test asserts of a training, it asserts of every seed.
-            track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)
+        if training is None and side == BASE:
+            track.base_trouble = run  # is it the test itself, so that head has the same?
+        elif training is None:
+            track.track.both_ran((run,))
+        else:
+            track.sides[side][training.seed] = training
+            if self._kept is not None:
+                self._kept.keep(track.benchmark, side, track.sides[side])
+            if side == HEAD and training.failure is None and run.state is State.FAILED:
+                # What the test asserts of a training, it asserts of every seed.
+                track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)
+        if track.base_trouble is not None and track.sides[HEAD] and track.track.failure is None:
+            track.track.both_ran((SideRun(State.RAN), track.base_trouble))
 
     def _judge(self, track: LearningTrack, exhausted: bool) -> None:
         if _fails(track):
@@ -160,7 +164,7 @@ class LearningCampaign:
         return TestResult(
             nodeid,
             b.spec,
-            metrics=(_metric(track),),
+            metrics=(_metric(track, self._gates),),
             failure=track.track.failure,
             skipped=track.track.skipped,
             source_hash=b.source_hash,
@@ -175,11 +179,12 @@ class LearningCampaign:
             Progress(
                 decided=sum(not each.open for each in self.tracks.values()),
                 tests=len(self.tracks),
-                blocks=len(track.of_head if track.saving else track.pairs),
+                blocks=0,
                 widest=interval.width / 2 if interval else None,
                 elapsed_s=budget.elapsed_s(),
                 budget_s=budget.seconds,
                 label="learning",
+                seeds=len(track.of_head if track.saving else track.pairs),
             )
         )
 
@@ -192,10 +197,10 @@ def _fails(track: LearningTrack) -> bool:
     return len(first) == SURE_SEEDS and all(each.failure for sides in first for each in sides)
 
 
-def _metric(track: LearningTrack) -> Metric:
+def _metric(track: LearningTrack, gates: int) -> Metric:
     """Return what is judged, with its verdict; values are interquartile means over the seeds."""
     name, pairs, alone = NAMES[track.spec.metric], track.pairs, track.of_head
-    metric = Metric(name, _verdict(track))
+    metric = Metric(name, _verdict(track, gates))
     if pairs:
         head, base = zip(*pairs, strict=True)
         tasks = scored(head, base, track.spec).values()
@@ -213,7 +218,7 @@ def _means(tasks: Iterable[Sequence[float]]) -> tuple[float, ...]:
     return tuple(map(statistics.fmean, zip(*tasks, strict=True)))
 
 
-def _verdict(track: LearningTrack) -> Verdict:
+def _verdict(track: LearningTrack, gates: int) -> Verdict:
     threshold, ended, decision = track.spec.threshold, track.track.ended, track.decision
     if ended is not None:
         return Verdict(ended.outcome, ended.reason, threshold)
@@ -223,7 +228,7 @@ def _verdict(track: LearningTrack) -> Verdict:
     regressed = decision.outcome is Outcome.REGRESSED and decision.interval is not None
     return Verdict(
         outcome=decision.outcome,
-        reason=_reason(decision, threshold, stored=track.level is not None),
+        reason=_reason(track, decision, LearningGate(threshold, gates)) + _other_tasks(track),
         threshold=threshold,
         interval=decision.interval,
         detectable=decision.detectable,
@@ -232,8 +237,8 @@ def _verdict(track: LearningTrack) -> Verdict:
     )
 
 
-def _reason(decision: Decision, threshold: float, stored: bool) -> str:
-    allowed, seeds = format_percent(threshold, signed=False), f"{decision.blocks} seeds"
+def _reason(track: LearningTrack, decision: Decision, gate: LearningGate) -> str:
+    allowed, seeds = format_percent(gate.threshold, signed=False), f"{decision.blocks} seeds"
     match decision.outcome:
         case Outcome.REGRESSED:
             return f"it learns less, by more than the allowed {allowed}, beyond doubt"
@@ -242,10 +247,29 @@ def _reason(decision: Decision, threshold: float, stored: bool) -> str:
         case Outcome.UNCHANGED:
             rare = format_percent(unseen(decision.blocks), signed=False)
             return f"within the allowed {allowed}; what strikes {rare} of the seeds may go unseen"
-        case _:
-            more = "save it again with more seeds" if stored else "give it more seeds"
-            cure = "raise --rlperf-budget" if decision.out_of_time else more
-            return f"{seeds} could not tell it from the allowed {allowed}; {cure}, or allow more"
+    more = "save it again with more seeds" if track.level is not None else "give it more seeds"
+    if not decision.out_of_time and decision.blocks < (least := least_pairs(gate)):
+        among = f" among {gate.tests} verdicts" if gate.tests > 1 else ""
+        return f"{seeds} are too few to call anything worse{among}, {least} are the least; {more}"
+    cure = "raise --rlperf-budget" if decision.out_of_time else more
+    return f"{seeds} could not tell it from the allowed {allowed}; {cure}, or allow more"
+
+
+def _other_tasks(track: LearningTrack) -> str:
+    """Return what to add to a reason where the sides tell of different tasks."""
+    pairs = track.pairs
+    head = {task: None for training, _ in pairs for task in training.curves}
+    base = {task: None for _, training in pairs for task in training.curves}
+    lost, new = _named(head, base), _named(base, head)
+    if not head or not base:
+        return ""
+    words = f"; head tells nothing of {lost}, which counts as the worst return" if lost else ""
+    return words + (f"; not judged, since the base tells nothing of it: {new}" if new else "")
+
+
+def _named(known: Collection[str], others: Iterable[str]) -> str:
+    """Return the names of the tasks that are not among the known ones."""
+    return ", ".join(task or "the task without a name" for task in others if task not in known)
 
 
 def unseen(seeds: int) -> float:

@@ -74,9 +74,11 @@ class TaskScores:
 def scored(
     head: Sequence[Training], base: Sequence[Training], spec: LearningSpec
 ) -> dict[str, TaskScores]:
-    """Return the numbers of these pairs by task."""
-    every = (*head, *base)
-    return {task: _task_scores(task, head, base, spec) for task in tasks_of(every)}
+    """Return the numbers of these pairs by task; what is new on head has nothing to be compared
+    with.
+    """
+    compared = base if any(training.curves for training in base) else (*head, *base)
+    return {task: _task_scores(task, head, base, spec) for task in tasks_of(compared)}
 
 
 def tasks_of(trainings: Sequence[Training]) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pytest_rlperf.model.metric import Outcome
 from pytest_rlperf.stats.decide import Decision
 from pytest_rlperf.stats.verdicts import Ended
 from pytest_rlperf.wire import BASE, HEAD
+from pytest_rlperf.workers.side import SideRun
 
 AHEAD = 4
 """Seeds that may be begun before the first of them is over on both sides."""
@@ -38,6 +39,7 @@ class LearningTrack:
     sides: dict[int, dict[int, Training]] = field(default_factory=lambda: {HEAD: {}, BASE: {}})
     begun: set[SeedTask] = field(default_factory=set)
     decision: Decision | None = None
+    base_trouble: SideRun | None = None  # it did not train, and head has not yet
     spent_s: float = 0.0
 
     @property
@@ -99,7 +101,8 @@ class LearningTrack:
         seeds = self.spec.seeds if self.saving else self.compared_seeds
         done = len(self.of_head) if self.trained_sides == (HEAD,) else len(self.pairs)
         near = seeds[done : done + AHEAD]
-        every = (SeedTask(side, seed) for seed in near for side in self.trained_sides)
+        sides = self.trained_sides if self.base_trouble is None else (HEAD,)
+        every = (SeedTask(side, seed) for seed in near for side in sides)
         waiting = [task for task in every if task not in self.begun]
         owned = (task for task in waiting if task.side in own)
         task = next(owned, next(iter(waiting), None))

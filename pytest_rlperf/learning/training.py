@@ -1,17 +1,18 @@
 """In the worker: one call of a test's `train` with one seed, and what it returned as curves."""
 
-import math
+import inspect
 import random
 import sys
 import time
 import traceback
 from collections.abc import Callable, Iterable, Mapping
-from itertools import pairwise
+from itertools import islice, pairwise
 from typing import Any
 
 from pytest_rlperf.awaiting import blocking, refuse_unused
 from pytest_rlperf.errors import FixtureError
 from pytest_rlperf.model.learning import Curve, Training
+from pytest_rlperf.reading import MOST
 
 MOST_POINTS = 10_000
 """A curve is kept, drawn and sent whole."""
@@ -29,13 +30,19 @@ def trained(train: Callable[[int], Any], seed: int) -> tuple[Training, Any]:
     seed_everything(seed)
     begun = time.monotonic()
     result = blocking(train)(seed)
+    if inspect.isgenerator(result):  # it trains while its points are asked for
+        result = list(islice(result, MOST_POINTS + 1))
     seconds = time.monotonic() - begun
     refuse_unused(result)
     return Training(seed, curves_of(result), seconds=seconds), result
 
 
 def failed(seed: int, error: BaseException) -> Training:
-    """Return the training that ended with an error, with the frames of the test's own code."""
+    """Return the training that ended with an error, with the frames of the test's own code; where
+    it has diverged, the return alone is told, since none of the frames is the test's.
+    """
+    if isinstance(error, DivergedError):
+        return Training(seed, failure=str(error))
     frames = every = error.__traceback__
     while every is not None:
         if every.tb_frame.f_code is trained.__code__:
@@ -100,10 +107,10 @@ def _is_number(value: Any) -> bool:
 
 def _number(value: Any) -> float:
     number = float(value)
-    if not math.isfinite(number):
-        raise DivergedError(f"the training has diverged: its return is {number}")
+    if not abs(number) <= MOST:
+        raise DivergedError(f"the training has diverged: its return is {number:g}")
     return number
 
 
 class DivergedError(ArithmeticError):
-    """A return is no number: for the gate, the training has failed."""
+    """A return is no number, or beyond all bounds: for the gate, the training has failed."""

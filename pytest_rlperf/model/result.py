@@ -362,3 +362,4 @@ class Progress:
     budget_s: float
     label: str = ""  # of the round, where there are several
     needed_s: float | None = None  # by all tests, as far as is known; None: it is not yet
+    seeds: int | None = None  # of the test that is trained; None: nothing is

@@ -106,6 +106,8 @@ def _is_noisy(test: TestResult) -> bool:
     v = test.headline
     if v.outcome is not Outcome.INCONCLUSIVE or v.detectable is None or v.threshold is None:
         return False
+    if test.learning is not None:  # its reason says what it lacks: seeds
+        return False
     return v.detectable > NOISY_TIMES * v.threshold
 
 

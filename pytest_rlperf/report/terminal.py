@@ -300,8 +300,7 @@ LOG_EVERY_S = 15.0
 def render_progress(progress: Progress) -> str:
     label = f"{progress.label}: " if progress.label else ""
     parts = [f"rlperf: {label}{progress.decided} of {progress.tests} decided"]
-    scouting = "scouting" if progress.needed_s is None else "scouted"
-    parts.append(f"block {progress.blocks}" if progress.blocks else scouting)
+    parts.append(_stage_of(progress))
     if progress.widest is not None:
         parts.append(f"widest interval ±{format_percent(progress.widest, signed=False)}")
     parts.append(f"{progress.elapsed_s:.0f} s of {progress.budget_s:.0f} s")
@@ -309,6 +308,15 @@ def render_progress(progress: Progress) -> str:
         tests = "1 test needs" if progress.tests == 1 else f"{progress.tests} tests need"
         parts.append(f"{tests} about {progress.needed_s:.0f} s here")
     return " · ".join(parts)
+
+
+def _stage_of(progress: Progress) -> str:
+    """Return what is being done for the tests that are still open."""
+    if progress.seeds is not None:
+        return f"{progress.seeds} seed{'' if progress.seeds == 1 else 's'} trained"
+    if progress.blocks:
+        return f"block {progress.blocks}"
+    return "scouting" if progress.needed_s is None else "scouted"
 
 
 class ProgressLine:

@@ -69,6 +69,8 @@ TESTED: Mapping[str, str] = {
     "test_a_save_says_where_the_baseline_is",
     "pytest --rlperf -k learns --rlperf-budget=1800": f"{WHOLE}/test_learning.py::"
     "test_other_draws_of_the_same_skill_pass",
+    "python -m tests.evidence.zoo run --out docs/proof/zoo.jsonl": "tests/evidence/zoo/"
+    "test_zoo.py::test_each_change_is_tried_once_and_taken_back",
     "python -m tests.learning.real_rates 200": "tests/learning/test_real_returns.py::"
     "test_the_table_has_a_row_a_change",
     "pytest --rlperf --rlperf-prove": PROVED,

@@ -293,7 +293,15 @@ def test_a_plain_run_trains_once(workshop: Workshop):
         ),
         (
             "@pytest.mark.rlperf_learning(seeds=3)\ndef test_x(rlperf_learning): pass",
-            "is not a number of seeds, at least 6, or a list of as many different ones",
+            "is not a number of seeds from 6 to 10,000, or a list of as many different ones",
+        ),
+        (
+            "@pytest.mark.rlperf_learning(seeds=10**9)\ndef test_x(rlperf_learning): pass",
+            "is not a number of seeds from 6 to 10,000",
+        ),
+        (
+            "@pytest.mark.rlperf_learning('5%')\ndef test_x(rlperf_learning): pass",
+            "takes keywords only, and got '5%'; write threshold='5%', for example",
         ),
         (
             "@pytest.mark.rlperf_learning(seed=9)\ndef test_x(rlperf_learning): pass",
@@ -315,3 +323,41 @@ def test_what_cannot_be_obeyed_is_refused(workshop: Workshop, test: str, sentenc
     ended = workshop.project(name, files).refuse("--rlperf", "--rlperf-against=base")
     assert ended.code == 4
     assert sentence in ended.text
+
+
+def test_a_plain_run_says_in_a_sentence_what_is_wrong(workshop: Workshop):
+    test = "@pytest.mark.rlperf_learning(seeds=0)\ndef test_x(rlperf_learning): pass"
+    files = {"tests/test_x.py": f"import pytest\n\n{test}\n"}
+    ended = workshop.project("learning-plain-refused", files).run(json_result=False)
+    assert ended.code == 1
+    assert "rlperf_learning(seeds=0) is not a number of seeds from 6 to 10,000" in ended.text
+    assert "markers.py" not in ended.text
+    assert "Traceback" not in ended.text
+    assert "another exception" not in ended.text
+
+
+BROKEN = """
+import lib
+import pytest
+
+@pytest.mark.rlperf_learning(seeds=9)
+def test_nonsense(rlperf_learning):
+    rlperf_learning(lambda seed: "good")
+
+@pytest.mark.rlperf_learning(seeds=9)
+def test_tasks(rlperf_learning):
+    rlperf_learning(lambda seed: {task: 9.0 + seed for task in lib.TASKS})
+"""
+
+
+def test_nonsense_on_both_sides_fails_and_tasks_that_are_gone_are_named(workshop: Workshop):
+    base = {"lib.py": "TASKS = ('pole', 'car')\n", "tests/test_learning.py": BROKEN}
+    head = {"lib.py": "TASKS = ('pole', 'reach')\n"}
+    ended = workshop.project("learning-nonsense", base, head).measure("--rlperf-budget=10000")
+    assert ended.code == 1
+    assert "train(seed) returned str; return the final return as a number" in (
+        ended.section("test_nonsense")
+    )
+    reason = ended.metric("test_tasks", "final_return")["reason"]
+    assert "head tells nothing of car, which counts as the worst return" in reason
+    assert "not judged, since the base tells nothing of it: reach" in reason

@@ -13,6 +13,7 @@ from pytest_rlperf.learning.bets import (
     SeedLoss,
     decide,
     interval_of,
+    least_pairs,
     log_wealth,
     outcome_of,
     wealth_path,
@@ -100,9 +101,17 @@ def test_who_learns_nothing_any_more_is_called_by_ten_seeds():
 
 
 def test_more_tests_of_a_build_want_more_evidence_of_each():
-    differences = shares([0.9] * 8)
+    differences = shares([0.9] * 9)
     assert decide(differences, LearningGate(0.10), False).outcome is Outcome.REGRESSED
     assert decide(differences, LearningGate(0.10, tests=100), False).outcome is None
+
+
+@pytest.mark.parametrize("tests", [1, 20, 500])
+def test_the_fewest_seeds_that_can_be_called_are_called_where_all_lose_the_same(tests: int):
+    gate = LearningGate(0.10, tests)
+    least = least_pairs(gate)
+    assert decide(shares([1.0] * least), gate, False).outcome is Outcome.REGRESSED
+    assert decide(shares([1.0] * (least - 1)), gate, False).outcome is None
 
 
 def test_the_shown_interval_agrees_with_the_outcome():

@@ -61,12 +61,13 @@ def played(
     base: Returns,
     stop_after: int | None = None,
     stored: StoredReturns | None = None,
+    gates: int = 1,
     **spec: Any,
 ) -> tuple[TestResult, FakeRuns]:
     runs = FakeRuns(head, base, stop_after)
     b = Benchmark(NODE, Spec(), "", "pytest", learning=LearningSpec(**spec), timed=False)
     show: Callable[[Progress], None] = lambda progress: None  # noqa: E731
-    campaign = LearningCampaign([b], runs, gates=1, show=show, stored=stored)  # type: ignore[arg-type]
+    campaign = LearningCampaign([b], runs, gates=gates, show=show, stored=stored)  # type: ignore[arg-type]
     campaign.run(Budget(100.0, 0.0, clock=lambda: 0.0))
     campaign.close(100.0, interrupted=False)
     return campaign.attached(b.nodeid), runs
@@ -110,6 +111,14 @@ def test_a_change_at_the_threshold_stays_open_until_the_seeds_are_used_up():
         test.worst.reason
     )
     assert len(runs.trained) == 24
+
+
+def test_seeds_that_are_too_few_for_so_many_verdicts_are_named():
+    """Nothing is learned any more, and yet it is not said that they could not tell."""
+    test, _ = played(lambda seed: None, noisy(500), gates=500, seeds=tuple(range(12)))
+    assert test.outcome is Outcome.INCONCLUSIVE
+    assert "12 seeds are too few to call anything worse among 500 verdicts, " in test.worst.reason
+    assert "are the least; give it more seeds" in test.worst.reason
 
 
 def test_no_seed_is_left_out_and_none_trained_twice():

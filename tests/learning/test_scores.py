@@ -92,6 +92,12 @@ def test_of_several_tasks_each_counts_on_its_own_scale():
     assert differences == (SeedLoss(0.25, 1.0),)
 
 
+def test_a_task_that_only_head_has_is_not_judged_and_one_that_it_lost_counts_as_nothing():
+    head = [Training(0, {"new": ((0, 9.0),), "pole": ((0, 500.0),)})]
+    base = [Training(0, {"pole": ((0, 500.0),), "car": ((0, 0.5),)})]
+    assert differences_of(scored(head, base, LearningSpec())) == (SeedLoss(0.5, 1.0),)
+
+
 Pairs = st.lists(st.tuples(st.floats(-1e3, 1e3), st.floats(1, 1e3)), min_size=7, max_size=12)
 
 

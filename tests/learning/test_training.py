@@ -1,6 +1,7 @@
 """What `train(seed)` may return, and what becomes of one that fails."""
 
 import random
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -51,6 +52,22 @@ def test_what_cannot_be_judged_is_refused(returned: object, sentence: str):
 def test_a_return_that_is_no_number_has_diverged():
     with pytest.raises(DivergedError, match="its return is nan"):
         curves_of([(1, 2.0), (2, float("nan"))])
+
+
+def test_a_return_beyond_all_bounds_has_diverged_and_tells_no_frames_of_ours():
+    with pytest.raises(DivergedError) as error:
+        trained(lambda seed: 1e308, 0)
+    assert failed(0, error.value).failure == "the training has diverged: its return is 1e+308"
+
+
+def test_a_generator_trains_while_its_points_are_asked_for():
+    def train(seed: int) -> Iterator[tuple[int, float]]:
+        for steps in (10, 20):
+            yield steps, random.random()
+
+    one, again = (trained(train, 3)[0].curves[""] for _ in range(2))
+    assert one == again
+    assert [steps for steps, _ in one] == [10, 20]
 
 
 def test_generators_that_nobody_seeds_are_seeded():

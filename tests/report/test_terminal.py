@@ -315,6 +315,12 @@ def test_of_several_rounds_a_line_says_which():
     assert line == "rlperf: round 2, +10.0 %: 0 of 12 decided · scouting · 2 s of 300 s"
 
 
+@pytest.mark.parametrize(("seeds", "trained"), [(0, "0 seeds"), (1, "1 seed"), (12, "12 seeds")])
+def test_while_agents_are_trained_a_line_counts_seeds(seeds: int, trained: str):
+    line = render_progress(replace(SCOUTING, label="learning", seeds=seeds))
+    assert line == f"rlperf: learning: 0 of 12 decided · {trained} trained · 2 s of 300 s"
+
+
 def test_in_a_terminal_a_line_is_written_over_and_leaves_nothing_behind(
     monkeypatch: pytest.MonkeyPatch,
 ):

@@ -15,12 +15,13 @@ from typing import Any
 
 from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
-from tests.evidence.proof.facts import REPOSITORY, cpu_model
+from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, versions
 from tests.evidence.zoo.changes import Change, changes
 
 SCHEMA = 1
 BUDGET_S = 600
 TESTS = "tests/learns"
+LIBRARIES = ("numpy", "numba", "gymnasium")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,8 @@ class Record:
     commit: str
     date: str
     machine: str
+    cores: int
+    versions: str
 
 
 def applied(change: Change, root: Path) -> str:
@@ -58,6 +61,8 @@ def run(out: Path, kinds: Sequence[str], minutes: float, scratch: Path) -> Itera
     clone = scratch / "clone"
     if not clone.exists():
         _git(scratch, "clone", "--quiet", str(REPOSITORY), str(clone))
+    _git(clone, "fetch", "--quiet", "origin", "HEAD")
+    _git(clone, "reset", "--quiet", "--hard", "FETCH_HEAD")
     commit = _git(clone, "rev-parse", "--short=10", "HEAD")
     done = {(r.kind, r.name, r.gate) for r in read(out)}
     for change in changes():
@@ -112,13 +117,17 @@ def _tried(change: Change, clone: Path, scratch: Path, commit: str) -> Record:
         commit=commit,
         date=datetime.datetime.now(datetime.UTC).date().isoformat(),
         machine=cpu_model(),
+        cores=core_count(),
+        versions=", ".join(f"{name} {v}" for name, v in versions(LIBRARIES).items()),
     )
 
 
 def _said(test: dict[str, Any], metric: dict[str, Any]) -> str:
     """Return what the gate saw: its reason, and how seeds failed."""
-    failures = [each["failure"] for each in test["learning"]["head"] if each["failure"]]
-    last = f"; {len(failures)} seeds failed: {failures[0].splitlines()[-1]}" if failures else ""
+    head = test["learning"]["head"]
+    failures = [each["failure"] for each in head if each["failure"]]
+    share = f"{len(failures)} of {len(head)} seeds failed"
+    last = f"; {share}: {failures[0].splitlines()[-1]}" if failures else ""
     return f"{metric['reason']}{last}"
 
 

@@ -8,6 +8,8 @@ first five seeds of either side differ at 5 %, head being worse.
 from __future__ import annotations
 
 import statistics
+import warnings
+from collections import Counter
 from collections.abc import Sequence
 
 from scipy import stats  # type: ignore[import-untyped]
@@ -26,8 +28,16 @@ TITLES = {
 
 
 def render(records: Sequence[Record]) -> str:
-    """Return a line a mistake, and a line for each kind of change."""
-    return "\n".join([*_bugs(records), "", *_kinds(records)]) + "\n"
+    """Return a line a mistake, a line for each kind of change, and where they come from."""
+    return "\n".join([*_bugs(records), "", *_kinds(records), "", *_origins(records)]) + "\n"
+
+
+def _origins(records: Sequence[Record]) -> list[str]:
+    """Return machine, date, versions and commit of the records, and how many are from there."""
+    rows = Counter(
+        f"{r.machine}, {r.cores} cores; {r.date}; {r.versions}; commit {r.commit}" for r in records
+    )
+    return [f"<sub>{number} of {origin}.</sub>" for origin, number in rows.items()]
 
 
 def _bugs(records: Sequence[Record]) -> list[str]:
@@ -37,7 +47,7 @@ def _bugs(records: Sequence[Record]) -> list[str]:
             record.name,
             record.gate,
             record.outcome,
-            "" if record.change is None else f"{-100 * record.change:+.0f} %",
+            _change(record),
             str(record.seeds),
             f"{record.seconds:.0f}",
             _word(is_below_line(record)),
@@ -47,6 +57,14 @@ def _bugs(records: Sequence[Record]) -> list[str]:
         if record.kind == Kind.BUG
     ]
     return _table([head, *rows])
+
+
+def _change(record: Record) -> str:
+    """Return the change with its interval, positive where head learns more."""
+    if record.change is None or record.low is None or record.high is None:
+        return ""
+    ends = f"{-100 * record.high:+.0f}, {-100 * record.low:+.0f}"
+    return f"{-100 * record.change:+.0f} % [{ends} %]"
 
 
 def _kinds(records: Sequence[Record]) -> list[str]:
@@ -80,7 +98,10 @@ def differs(record: Record) -> bool:
         return False
     if statistics.pvariance(head) == statistics.pvariance(base) == 0:
         return head[0] < base[0]  # there is no spread to divide by
-    return bool(stats.ttest_ind(head, base, equal_var=False, alternative="less").pvalue < LEVEL)
+    with warnings.catch_warnings():  # one side may have learned nothing with every seed: no spread
+        warnings.simplefilter("ignore", RuntimeWarning)
+        test = stats.ttest_ind(head, base, equal_var=False, alternative="less")
+    return bool(test.pvalue < LEVEL)
 
 
 def _word(caught: bool) -> str:
