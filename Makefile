@@ -19,7 +19,7 @@ TORCH := .venv-torch
 TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/worker/test_slices_of_jax.py \
 	tests/profile/test_watches.py tests/integration/test_pytest_codspeed.py tests/integration/test_pytest_timeout.py \
 	tests/rl_impls/nets/test_mlp.py tests/rl_impls/nets/test_optimisers.py tests/rl_impls/backends \
-	tests/evidence/peers/test_peers_sides.py tests/evidence/frameworks tests/perf/test_jax.py
+	tests/evidence/peers/test_peers_sides.py tests/evidence/learning tests/evidence/frameworks tests/perf/test_jax.py
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/runtimes/mpi/test_survivors.py

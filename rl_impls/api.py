@@ -25,7 +25,7 @@ from rl_impls.errors import AgentFileError, SettingError
 from rl_impls.learning import more_like
 from rl_impls.runtimes import SerialRuntime, run
 from rl_impls.tabular import QLearner
-from rl_impls.tabular.learner import DEFAULTS, Settings
+from rl_impls.tabular.learner import Settings
 from rl_impls.tabular.training import evaluate as evaluate_table
 
 if TYPE_CHECKING:
@@ -111,7 +111,8 @@ def train(
     """Train an agent, by its name, for so many steps in one process, and return it.
 
     Where no settings are given deep agents have those of the preset for the environment, as on the
-    command line. `progress` shows a bar for them.
+    command line, and the schedules of a table last as long as the training. `progress` shows a bar
+    for deep agents.
     """
     if agent in registry.AGENTS:
         preset = registry.preset_for(agent, name_of(env) or "")
@@ -132,7 +133,10 @@ def train(
         raise SettingError(f"{agent} takes Settings of rl_impls.tabular: make its settings of it.")
     table_env = _tabular(env, seed)
     learner = registry.learner_type(agent)(
-        table_env.n_states, table_env.n_actions, settings=settings or DEFAULTS, seed=seed
+        table_env.n_states,
+        table_env.n_actions,
+        settings=settings or Settings.for_training(steps),
+        seed=seed,
     )
     run(SerialRuntime(learner, table_env), steps)
     return learner

@@ -67,22 +67,31 @@ class Constant:
 
 @dataclass(frozen=True, slots=True)
 class Linear:
-    """A straight line from `start` to `end` over `over` steps or episodes, then `end`."""
+    """A straight line from `start` to `end` over `over` steps or episodes, then `end`.
+
+    It stays as it is for `stride` of them at a time: who learns a table looks at a schedule only
+    where it changes, which at every step would cost as much as the step.
+    """
 
     start: float
     end: float
     over: int
     per: Per
+    stride: int = 1
 
     def __post_init__(self) -> None:
         _check_rates(start=self.start, end=self.end)
         _check_per(self.per)
         _check_length("a linear schedule lasts", self.over, self.per)
+        _check_length("a linear schedule stays as it is for", self.stride, self.per)
 
     def at(self, n: int) -> float:
+        n -= n % self.stride
         return self.start + (self.end - self.start) * min(n / self.over, 1.0)
 
     def course(self, n: int) -> Course:
+        if self.stride > 1:
+            return Constant(self.at(n)).course(n)  # until the next change
         slope = (self.end - self.start) / self.over
         low, high = sorted((self.start, self.end))
         return Course(self.at(n), 1.0, slope, low, high, self.per == "step")

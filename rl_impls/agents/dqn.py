@@ -191,8 +191,8 @@ class DQN(DeepAgent):
         net_seed, replay_seed = seeds_of(seed, 2)
         room = max(self.settings.batch, shape.n_envs)
         sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
-        self.net: Final = MLP(sizes, max_batch=room, seed=net_seed)
-        self.target: Final = MLP(sizes, max_batch=room, seed=net_seed)
+        self.net: Final = MLP(sizes, init="fan_in_uniform", max_batch=room, seed=net_seed)
+        self.target: Final = MLP(sizes, init="fan_in_uniform", max_batch=room, seed=net_seed)
         self.replay: Final = self._make_replay(replay_seed)
         self._beta: Final = Linear(
             self.settings.priority_beta, 1.0, self.settings.beta_over, "step"

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -173,15 +174,12 @@ class PPO(DeepAgent):
         actor_seed, critic_seed = seeds_of(seed, 2)
         room = max(self.settings.minibatch, self.shape.n_envs)
         sizes = [self.shape.obs_size, *self.settings.hidden]
-        self.actor = MLP(
-            [*sizes, self.shape.n_actions],
-            activation="tanh", init="xavier_uniform", max_batch=room, seed=actor_seed,
-        )  # fmt: skip
+        make = partial(MLP, activation="tanh", init="orthogonal", max_batch=room)
         # All actions begin nearly as likely: no chance of the first weights steers the first round.
-        self.actor.weights[-1][:] *= 0.01
-        self.critic = MLP(
-            [*sizes, 1], activation="tanh", init="xavier_uniform", max_batch=room, seed=critic_seed
+        self.actor = make(
+            [*sizes, self.shape.n_actions], gains=(math.sqrt(2.0), 0.01), seed=actor_seed
         )
+        self.critic = make([*sizes, 1], gains=(math.sqrt(2.0), 1.0), seed=critic_seed)
         self._optimisers = self._make_optimisers()
 
     def _make_optimisers(self) -> Sequence[Optimiser]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, ClassVar, Final
 
 import numpy as np
@@ -186,14 +187,12 @@ class SAC(DeepAgent):
     def _make_networks(self, actor_seed: int, critic_seeds: list[int]) -> None:
         shape, settings = self.shape, self.settings
         room = max(settings.batch, shape.n_envs)
-        self.actor = MLP(
-            [shape.obs_size, *settings.hidden, 2 * shape.act_size], max_batch=room, seed=actor_seed
-        )
-        # The first policy is wide and favours no side.
-        self.actor.weights[-1][:] *= 0.01
+        # Values that begin large, as with He's weights, have to be unlearned before others are.
+        make = partial(MLP, init="fan_in_uniform", max_batch=room)
+        self.actor = make([shape.obs_size, *settings.hidden, 2 * shape.act_size], seed=actor_seed)
         sizes = [shape.obs_size + shape.act_size, *settings.hidden, 1]
         self.critics, self.targets = (
-            [MLP(sizes, max_batch=room, seed=seed) for seed in critic_seeds] for _ in range(2)
+            [make(sizes, seed=seed) for seed in critic_seeds] for _ in range(2)
         )
         self.log_alpha = np.array([math.log(settings.alpha)], np.float32)
         self._alpha_grad = np.zeros(1, np.float32)

@@ -128,7 +128,7 @@ def _train_table(arguments: Namespace) -> Result:
     learner = kind(
         env.n_states,
         env.n_actions,
-        settings=changed(Settings(), arguments.set, arguments.agent),
+        settings=changed(Settings.for_training(arguments.steps), arguments.set, arguments.agent),
         seed=arguments.seed,
     )
     bar = ProgressBar(f"{arguments.env} {arguments.agent}", arguments.steps, sys.stderr)

@@ -51,10 +51,11 @@ def _train(arguments: Namespace, comm: Intracomm) -> None:
     n_before = comm.bcast(0 if saved is None else saved.n_steps)
     seed = rank_seed(arguments.seed, rank, n_before)
     env = make_env(seed=seed)
+    settings = Settings.for_training(arguments.steps)
     learner = CompiledQLearning(
         env.n_states,
         env.n_actions,
-        settings=changed(Settings(), arguments.set, arguments.agent),
+        settings=changed(settings, arguments.set, arguments.agent),
         seed=seed,
     )
     if saved is not None:

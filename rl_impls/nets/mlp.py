@@ -33,13 +33,34 @@ def xavier_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weigh
     return _uniform(rng, fan_in, fan_out, math.sqrt(6.0 / (fan_in + fan_out)))
 
 
+def fan_in_uniform(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights from U(-b, b), b = 1 / sqrt(fan_in), as torch begins with, and its biases with them.
+
+    That is a third of the variance of LeCun et al. (1998): outputs begin small, and so do the
+    values that a critic bootstraps from.
+    """
+    return _uniform(rng, fan_in, fan_out, 1.0 / math.sqrt(fan_in))
+
+
+def orthogonal(rng: np.random.Generator, fan_in: int, fan_out: int) -> Weights:
+    """Weights whose rows or columns, whichever are fewer, are orthonormal, each such matrix as
+    likely as the others (Saxe et al., 2014; Mezzadri, 2007)."""
+    normal = rng.standard_normal((max(fan_in, fan_out), min(fan_in, fan_out)))
+    q, r = np.linalg.qr(normal)
+    q *= np.sign(np.diag(r))  # without it the signs would follow the algorithm, not chance
+    return (q if fan_in >= fan_out else q.T).astype(np.float32)
+
+
 def _uniform(rng: np.random.Generator, fan_in: int, fan_out: int, bound: float) -> Weights:
     return rng.uniform(-bound, bound, (fan_in, fan_out)).astype(np.float32)
 
 
 INITS: Final[dict[str, Callable[[np.random.Generator, int, int], Weights]]] = {
-    init.__name__: init for init in (he_uniform, xavier_uniform, he_normal)
+    init.__name__: init
+    for init in (he_uniform, xavier_uniform, he_normal, fan_in_uniform, orthogonal)
 }
+# Those that draw biases too. With the others they begin at 0.
+DRAW_BIASES: Final = ("fan_in_uniform",)
 
 
 def init_named(name: str) -> Callable[[np.random.Generator, int, int], Weights]:
@@ -90,7 +111,8 @@ class MLP:
 
     All weights and biases lie in one flat array, `params`, and their gradients in another, `grads`:
     an optimiser, a copy for a target network or an average over processes is one pass over each.
-    `weights`, `biases`, `weight_grads` and `bias_grads` are views of them, layer by layer.
+    `weights`, `biases`, `weight_grads` and `bias_grads` are views of them, layer by layer. First
+    weights are `gains[0]` times what `init` draws in hidden layers, `gains[1]` times in the last.
     """
 
     def __init__(
@@ -100,6 +122,7 @@ class MLP:
         activation: str = "relu",
         output: str = "linear",
         init: str = "he_uniform",
+        gains: tuple[float, float] = (1.0, 1.0),
         max_batch: int,
         seed: int | None = None,
         dtype: DTypeLike = np.float32,
@@ -115,10 +138,15 @@ class MLP:
         self.output: Final = activation_named(output)
         self._ops: Final = fastest()
         self._allocate()
+        self._begin(init, gains, np.random.default_rng(seed))
+
+    def _begin(self, init: str, gains: tuple[float, float], rng: np.random.Generator) -> None:
         weigh = init_named(init)
-        rng = np.random.default_rng(seed)
-        for weight in self.weights:
-            weight[:] = weigh(rng, *weight.shape)
+        for weight, bias in zip(self.weights, self.biases, strict=True):
+            fan_in, fan_out = weight.shape
+            weight[:] = weigh(rng, fan_in, fan_out) * gains[weight is self.weights[-1]]
+            if init in DRAW_BIASES:
+                bias[:] = _uniform(rng, 1, fan_out, 1.0 / math.sqrt(fan_in))[0]
 
     def _allocate(self) -> None:
         shapes = list(pairwise(self.sizes))

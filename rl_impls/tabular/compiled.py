@@ -60,6 +60,20 @@ class CompiledQLearning(NumpyQLearning):
         check_fit(self, env.n_states, env.n_actions)
         check_count("steps", n_steps)
         self.adopt(model)
+        done = Training(0, 0, 0.0)
+        for leg in self.legs(n_steps):
+            rows = None if trace is None else trace[done.steps : done.steps + leg]
+            done = done + self._train_leg(env, model, leg, visits, rows)
+        return done
+
+    def _train_leg(
+        self,
+        env: TabularEnv,
+        model: Model,
+        n_steps: int,
+        visits: Visits,
+        trace: NDArray[np.float64] | None,
+    ) -> Training:
         alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
         self._age += self.n_actions
         state, n_episodes, running, reward_sum = self._kernels.train(

@@ -9,7 +9,9 @@ the clock, and its last transition bootstraps like any other.
 
 from __future__ import annotations
 
+import math
 import random
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Final, Self
@@ -25,6 +27,7 @@ from rl_impls.schedules import Constant, Exponential, Linear, Schedule
 from rl_impls.tabular import training
 from rl_impls.tabular.training import TableTransitions, Training, Visits
 
+CHANGES: Final = 100  # of a schedule, in a training that it lasts for
 _KINDS: Final = {kind.__name__: kind for kind in (Constant, Linear, Exponential)}
 
 
@@ -48,6 +51,20 @@ class Settings:
             "epsilon": _schedule_as_data(self.epsilon),
             "discount": self.discount,
         }
+
+    @classmethod
+    def for_training(cls, n_steps: int) -> Self:
+        """Return settings for a training of so many steps.
+
+        It explores for three fifths of them, since rewards may be far and seldom, and takes steps
+        that become small, since what follows an action may be chance.
+        """
+        n, stride = max(n_steps, 1), max(n_steps // CHANGES, 1)
+        return cls(
+            learning_rate=Linear(0.5, 0.03, n, "step", stride),
+            epsilon=Linear(1.0, 0.1, -(-n * 3 // 5), "step", stride),
+            discount=0.99,
+        )
 
     @classmethod
     def from_data(cls, data: dict[str, Any]) -> Self:
@@ -126,7 +143,14 @@ class QLearner:
         self.adopted: Model | None = None
         self.chance = random.Random(seed)
         self._every_action: Final = tuple(range(n_actions))
-        self.counts_steps: Final = "step" in (settings.learning_rate.per, settings.epsilon.per)
+        strides = [
+            each.stride if isinstance(each, Linear) else 1
+            for each in (settings.learning_rate, settings.epsilon)
+            if each.per == "step"
+        ]
+        self.counts_steps: Final = 1 in strides
+        # Both change at multiples of it, and at every episode those that count these.
+        self._stride: Final = 0 if self.counts_steps else math.gcd(*strides)
         self._discount: Final = settings.discount
         self._refresh()
 
@@ -284,10 +308,22 @@ class QLearner:
     def count_steps(self, n: int = 1) -> None:
         """Count learned steps: schedules that count per step go on."""
         self.n_steps += n
-        if self.counts_steps:
+        if self.counts_steps or self.n_steps >= self._changes_at:
             self._refresh()
 
+    def legs(self, n_steps: int) -> Iterator[int]:
+        """Yield the next stretches of steps in which no schedule of strides changes, one at least:
+        who makes them without `count_steps` sets the progress in between."""
+        while True:
+            leg = int(min(n_steps, self._changes_at - self.n_steps))
+            yield leg
+            n_steps -= leg
+            if n_steps <= 0:
+                break
+
     def _refresh(self) -> None:
+        stride = self._stride
+        self._changes_at = self.n_steps + stride - self.n_steps % stride if stride else math.inf
         alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
         self.alpha = alpha.at(self.n_steps if alpha.per == "step" else self.n_episodes)
         self.epsilon = epsilon.at(self.n_steps if epsilon.per == "step" else self.n_episodes)

@@ -137,7 +137,10 @@ class OptimalOnLists(OptimalQLearning, ListQLearning):
         check_fit(self, env.n_states, env.n_actions)
         check_count("steps", n_steps)
         self.adopt(env.model)
-        return train(self, env, env.model, n_steps, visits)
+        done = Training(0, 0, 0.0)
+        for leg in self.legs(n_steps):
+            done = done + train(self, env, env.model, leg, visits)
+        return done
 
     def table(self) -> NDArray[np.float32]:
         table = super().table()

@@ -63,11 +63,11 @@ LAYERS: Final = ((32, 8, 4), (64, 4, 2), (64, 3, 1))
 class ConvQ(torch.nn.Module):
     """Maps stacks of frames of bytes, (n, stack, height, width), to values of actions.
 
-    Layers before a BatchNorm have no bias, which it would take away again. Weights are He's, for
-    the ReLU behind them, which overwrites what it gets. BatchNorm divides by kept statistics in
-    acting and in learning alike; only `renew` changes them. So rows of a batch do not depend on
-    each other: a batch in parts has the gradient of the whole, and one frame the value that it had
-    among many.
+    Layers before a BatchNorm have no bias, which it would take away again, as it does the scale of
+    their first weights; the others begin as torch's do. A ReLU overwrites what it gets. BatchNorm
+    divides by kept statistics in acting and in learning alike; only `renew` changes them. So rows
+    of a batch do not depend on each other: a batch in parts has the gradient of the whole, and one
+    frame the value that it had among many.
     """
 
     def __init__(self, stack: int, frame: tuple[int, ...], n_actions: int, width: int) -> None:
@@ -91,10 +91,8 @@ class ConvQ(torch.nn.Module):
         ]
         self.layers: Final = torch.nn.Sequential(*layers)
         for layer in self.layers:
-            if isinstance(layer, torch.nn.Conv2d | torch.nn.Linear):
+            if isinstance(layer, torch.nn.Conv2d):
                 torch.nn.init.kaiming_normal_(layer.weight, nonlinearity="relu")
-                if layer.bias is not None:
-                    torch.nn.init.zeros_(layer.bias)
         self.eval()
 
     def forward(self, frames: torch.Tensor) -> torch.Tensor:

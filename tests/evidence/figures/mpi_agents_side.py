@@ -25,7 +25,7 @@ CARTPOLE = "rl_impls/CartPole-v1"
 N_ENVS = 8
 N_VALIDATIONS = 20
 PPO_SETTINGS = PPOSettings(learning_rate=1e-3)
-# Those of the short form of `tests.evidence.learning`, in tests/rl_impls/agents/test_learning.py.
+# Those of tests/rl_impls/agents/test_learning.py.
 DQN_SETTINGS = DQNSettings(
     learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0, buffer=100_000
 )

@@ -1,1 +1,1 @@
-"""Whether the deep agents learn: trainings by the command line, recorded with where and when."""
+"""What the agents learn: beside Stable-Baselines3, or a textbook's loop, at equal settings."""

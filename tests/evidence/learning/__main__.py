@@ -1,15 +1,19 @@
-"""``python -m tests.evidence.learning run`` trains every deep agent, ``table`` prints returns."""
+"""``python -m tests.evidence.learning run`` trains both sides of every task, ``table`` prints."""
 
 from __future__ import annotations
 
 import argparse
+import json
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 
-from tests.evidence.learning.goals import GOALS
 from tests.evidence.learning.records import read
-from tests.evidence.learning.run import run
-from tests.evidence.learning.table import newest, render
+from tests.evidence.learning.run import play, run
+from tests.evidence.learning.table import render
+from tests.evidence.learning.tasks import OURS, SB3, SEEDS, TASKS, TEXTBOOK, task_named
+
+SIDES = (OURS, SB3, TEXTBOOK)
 
 
 def parser() -> argparse.ArgumentParser:
@@ -17,23 +21,32 @@ def parser() -> argparse.ArgumentParser:
     commands = root.add_subparsers(dest="command", required=True)
     train = commands.add_parser("run", help="train; started again, it goes on")
     train.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")
-    train.add_argument("--only", action="append", default=[], metavar="AGENT", help="may repeat")
+    train.add_argument(
+        "--only", action="append", default=[], metavar="PART",
+        help="tasks whose name has it, such as 'ppo' or 'sac Pendulum-v1'; may repeat",
+    )  # fmt: skip
+    train.add_argument("--side", action="append", default=[], choices=SIDES, help="may repeat")
+    train.add_argument("--seeds", type=int, default=len(SEEDS), metavar="N", help="the first N")
     train.add_argument("--minutes", type=float, help="start no training after this time")
-    table = commands.add_parser("table", help="print the table as markdown")
+    side = commands.add_parser("side", help="one training, as a run starts it")
+    side.add_argument("task", choices=[task.name for task in TASKS], metavar="TASK")
+    side.add_argument("--side", choices=SIDES, default=OURS)
+    side.add_argument("--seed", type=int, default=0)
+    table = commands.add_parser("table", help="print the tables as markdown")
     table.add_argument("file", type=Path)
     return root
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     options = parser().parse_args(argv)
-    if options.command == "table":
-        print(render(read(options.file)), end="")
+    if options.command == "side":
+        played = play(task_named(options.task), options.side, options.seed)
+        print(json.dumps(asdict(played)))
         return 0
-    run(options.out, options.only, options.minutes)
-    records = read(options.out)
-    print(render(records), end="")
-    trained = [record for goal in GOALS for record in newest(goal, records)]
-    return 0 if all(record.reached for record in trained) else 1
+    if options.command == "run":
+        run(options.out, options.only, options.side, options.seeds, options.minutes)
+    print(render(read(options.out if options.command == "run" else options.file)), end="")
+    return 0
 
 
 if __name__ == "__main__":

@@ -3,82 +3,103 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable
+from dataclasses import asdict, astuple, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from pytest_rlperf.files import append_lines, read_lines
-from rl_impls.registry import preset_for
 from tests import schema_lines
-from tests.evidence.learning.goals import Training
-from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, tree_of, versions
+from tests.evidence.learning.code import name_of
+from tests.evidence.learning.played import Played
+from tests.evidence.learning.tasks import OURS, TEXTBOOK, Task
+from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, versions
 
-# 1: first version.
-SCHEMA = 1
-LIBRARIES = ("numpy", "numba", "gymnasium")
+# 1: ours alone, by the command line. 2: sides, and the final policy beside the best checkpoint.
+SCHEMA = 2
+LIBRARIES = {
+    OURS: ("numpy", "numba", "gymnasium"),
+    TEXTBOOK: ("gymnasium",),
+}
+THEIR_LIBRARIES = ("gymnasium", "torch", "stable-baselines3", "sb3-contrib")
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """One training: what came of it, with what settings, where and when."""
 
-    agent: str
-    env: str
+    task: str
+    side: str
     seed: int
     steps: int
-    seconds: float  # of training alone
-    mean_return: float
-    games: int
-    wanted: float
+    played: Played
     settings: dict[str, Any]
-    n_envs: int
-    command: str
+    code: str  # of ours a name for what it does (`code.py`), of others the versions they have
     date: str
-    tree: str  # git's name for the content of rl_impls
     machine: str
     cores: int
     versions: dict[str, str]
-
-    @property
-    def reached(self) -> bool:
-        return self.mean_return >= self.wanted
 
     def to_line(self) -> str:
         return schema_lines.to_line(SCHEMA, asdict(self))
 
 
 def from_line(line: str) -> Record:
-    return Record(**schema_lines.from_line(SCHEMA, line))
+    data = schema_lines.from_line(SCHEMA, line)
+    return Record(**{**data, "played": Played(**data["played"])})
 
 
 def read(path: Path) -> list[Record]:
-    return [from_line(line) for line in read_lines(path)]
+    return [from_line(line) for line in read_lines(path)] if path.exists() else []
 
 
 def append(path: Path, record: Record) -> None:
     append_lines(path, [record.to_line()])
 
 
-def made(training: Training, words: list[str], result: Mapping[str, Any]) -> Record:
-    """From what `python -m rl_impls train` told."""
-    preset = preset_for(training.goal.agent, training.goal.env)
+def made(task: Task, side: str, seed: int, played: Played) -> Record:
+    libraries = versions(LIBRARIES.get(side, THEIR_LIBRARIES))
     return Record(
-        agent=result["agent"],
-        env=result["env"],
-        seed=result["seed"],
-        steps=result["steps"],
-        seconds=round(result["seconds"], 3),
-        mean_return=round(result["mean_return"], 3),
-        games=result["games"],
-        wanted=training.goal.mean_return,
-        settings=json.loads(json.dumps(preset.settings.as_data())),  # as it comes back
-        n_envs=preset.n_envs,
-        command=" ".join(["python", *words]),
+        task=task.name,
+        side=side,
+        seed=seed,
+        steps=task.steps,
+        played=Played(*(round(number, 3) for number in astuple(played))),
+        settings=settings_of(task),
+        code=code_of(side),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        tree=tree_of(REPOSITORY, "rl_impls"),
         machine=cpu_model(),
         cores=core_count(),
-        versions=versions(LIBRARIES),
+        versions=libraries,
     )
+
+
+def settings_of(task: Task) -> dict[str, Any]:
+    """The settings as they come back from a file; of a table those that a training has."""
+    if task.settings is None:
+        # Imported here: with tables alone nothing of the agents is loaded.
+        from rl_impls.tabular.learner import Settings
+
+        return Settings.for_training(task.steps).as_data()
+    data: dict[str, Any] = json.loads(json.dumps(task.settings.as_data()))
+    return {**data, "n_envs": task.n_envs}
+
+
+def code_of(side: str) -> str:
+    """What has to be the same for a training not to be made again."""
+    if side == OURS:
+        return name_of(REPOSITORY / "rl_impls")
+    libraries = versions(LIBRARIES.get(side, THEIR_LIBRARIES))
+    return " ".join(f"{name} {version}" for name, version in libraries.items())
+
+
+def newest(task: Task, side: str, records: Iterable[Record]) -> list[Record]:
+    """One a seed, of the code, steps and settings that were trained last."""
+    mine = [r for r in records if (r.task, r.side) == (task.name, side)]
+    if not mine:
+        return []
+    last = max(mine, key=lambda record: record.date)
+    key = (last.code, last.steps, last.settings, last.machine)
+    same = {r.seed: r for r in mine if (r.code, r.steps, r.settings, r.machine) == key}
+    return [same[seed] for seed in sorted(same)]

@@ -1,61 +1,93 @@
-"""The trainings, one after another, each in a process of its own."""
+"""The trainings, one after another, each in a process of its own with one thread."""
 
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
-from tests.evidence.learning.goals import Training, trainings
-from tests.evidence.learning.records import Record, append, made, read
-from tests.evidence.proof.facts import REPOSITORY, cpu_model, tree_of
+from tests.evidence.learning.played import Played
+from tests.evidence.learning.records import Record, append, code_of, made, read, settings_of
+from tests.evidence.learning.tasks import OURS, SEEDS, TASKS, TEXTBOOK, Task
+from tests.evidence.peers.run import ONE_THREAD
+from tests.evidence.proof.facts import REPOSITORY, cpu_model
+
+Training = tuple[Task, str, int]
 
 
-def run(path: Path, only: Iterable[str] = (), minutes: float | None = None) -> None:
-    """What is not recorded yet of this code on this machine; one may be ended and begun again."""
+def run(
+    path: Path,
+    only: Sequence[str] = (),
+    sides: Sequence[str] = (),
+    n_seeds: int = len(SEEDS),
+    minutes: float | None = None,
+) -> None:
+    """What is not recorded yet of this code on this machine; one may be ended and begun again.
+
+    Seed by seed: whoever stops early has seen every task. `only` are parts of the names of tasks.
+    """
     end = None if minutes is None else time.monotonic() + 60 * minutes
-    for training in open_trainings(read(path), tree_of(REPOSITORY, "rl_impls"), cpu_model()):
-        if only and training.goal.agent not in only:
+    for task, side, seed in open_trainings(read(path)):
+        if (only and not any(part in task.name for part in only)) or seed >= n_seeds:
+            continue
+        if sides and side not in sides:
             continue
         if end is not None and time.monotonic() >= end:
             break
-        record = measure(training)
-        append(path, record)
-        print(said_of(record), flush=True)
+        played = by_command(argv(task, side, seed))
+        append(path, made(task, side, seed, played))
+        print(f"{task.name}, {side}, seed {seed}: {played}", flush=True)
 
 
-def open_trainings(records: Iterable[Record], tree: str, machine: str) -> list[Training]:
-    """Those of the list that no record has, of the same code and machine."""
-    done = {(r.agent, r.env, r.seed) for r in records if (r.tree, r.machine) == (tree, machine)}
-    return [t for t in trainings() if (t.goal.agent, t.goal.env, t.seed) not in done]
+def open_trainings(records: Iterable[Record]) -> list[Training]:
+    """Those that no record has, of the same code, settings and machine."""
+    done = [
+        (r.task, r.side, r.seed, r.steps, r.settings, r.code)
+        for r in records
+        if r.machine == cpu_model()
+    ]
+    codes = {side: code_of(side) for side in {side for task in TASKS for side in task.sides}}
+    return [
+        (task, side, seed)
+        for seed in SEEDS
+        for task in TASKS
+        for side in task.sides
+        if (task.name, side, seed, task.steps, settings_of(task), codes[side]) not in done
+    ]
 
 
-def argv(training: Training) -> list[str]:
-    goal = training.goal
-    words = ["-m", "rl_impls", "train", goal.env, "--agent", goal.agent]
-    return [*words, "--steps", str(goal.steps), "--seed", str(training.seed), "--json", "-"]
+def argv(task: Task, side: str, seed: int) -> list[str]:
+    words = ["-m", "tests.evidence.learning", "side", task.name]
+    return [*words, "--side", side, "--seed", str(seed)]
 
 
-def by_command(words: list[str]) -> dict[str, Any]:
+def by_command(words: list[str]) -> Played:
     ended = subprocess.run(
-        [sys.executable, *words], cwd=REPOSITORY, check=True, stdout=subprocess.PIPE, text=True
+        [sys.executable, *words],
+        cwd=REPOSITORY,
+        env={**os.environ, **dict.fromkeys(ONE_THREAD, "1")},
+        check=True,
+        stdout=subprocess.PIPE,
+        text=True,
     )
-    result: dict[str, Any] = json.loads(ended.stdout)
-    return result
+    return Played(**json.loads(ended.stdout.splitlines()[-1]))
 
 
-def measure(training: Training) -> Record:
-    words = argv(training)
-    return made(training, words, by_command(words))
+def play(task: Task, side: str, seed: int) -> Played:
+    # Imported here: only their side needs torch, and a table needs no side.
+    if side == OURS:
+        from tests.evidence.learning import ours
 
+        return ours.play(task, seed)
+    if side == TEXTBOOK:
+        from rl_impls.tabular.learner import Settings
+        from tests.evidence.learning import textbook
 
-def said_of(record: Record) -> str:
-    verdict = "reached" if record.reached else "MISSED"
-    return (
-        f"{record.agent}, seed {record.seed}: mean return {record.mean_return:.1f} after "
-        f"{record.steps:,} steps, wanted {record.wanted:g}: {verdict}"
-    )
+        return textbook.play(task, seed, Settings.for_training(task.steps))
+    from tests.evidence.learning import theirs
+
+    return theirs.play(task, seed)

@@ -10,7 +10,7 @@ from typing import Any, Final
 import gymnasium
 import numpy as np
 
-from rl_impls.agents.agent import Agent, AgentSettings, shape_of, train
+from rl_impls.agents.agent import AgentSettings, Plays, shape_of, train
 from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.sac import SAC
 from rl_impls.envs.control.make import make_batch
@@ -31,7 +31,7 @@ VALIDATION_SEED, EVALUATION_SEED = 1_000_000_000, 2_000_000_000
 OBS_SIZE: Final = 4
 
 
-def judged_by(agent: Agent) -> float:
+def judged_by(agent: Plays) -> float:
     """Both sides are validated on the same episodes, of the compiled environment: it is quicker."""
     return float(evaluate(agent, OWN, 20, seed=VALIDATION_SEED).mean())
 

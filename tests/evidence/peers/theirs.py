@@ -38,10 +38,11 @@ class Watch:
     As our own does, the last of equals.
     """
 
-    def __init__(self, model: Any, every: int) -> None:
+    def __init__(self, model: Any, every: int, score_of: Callable[[Player], float]) -> None:
         self.best, self.kept = -np.inf, model.policy.state_dict()
         self.paused_s = 0.0
         self._model, self._every, self._next = model, every, every
+        self._score_of = score_of
 
     def __call__(self, local: Any, shared: Any) -> bool:
         if self._model.num_timesteps >= self._next:
@@ -51,7 +52,7 @@ class Watch:
     def judge(self) -> None:
         begin = time.process_time()
         self._next += self._every
-        score = judged_by(Player(self._model))  # type: ignore[arg-type]
+        score = self._score_of(Player(self._model))
         if score >= self.best:
             self.best = score
             state = self._model.policy.state_dict()
@@ -60,7 +61,7 @@ class Watch:
 
 
 def end_to_end(model: Any, n_steps: int, sizes: Sizes) -> Measured:
-    watch = Watch(model, n_steps // sizes.n_validations)
+    watch = Watch(model, n_steps // sizes.n_validations, judged_by)
     begin = time.process_time()
     model.learn(n_steps, callback=watch)
     seconds = time.process_time() - begin - watch.paused_s

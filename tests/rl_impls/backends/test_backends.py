@@ -35,6 +35,28 @@ def on(framework: str, agent: str) -> Any:
 
 
 @pytest.mark.parametrize("framework", FRAMEWORKS)
+@pytest.mark.parametrize("agent", ["dqn", "ppo"])
+def test_equal_seeds_begin_with_equal_weights_everywhere(framework: str, agent: str):
+    shape = Shape(1, 4, 2)
+    here, there = (kind(shape, seed=3) for kind in (agent_type(agent), on(framework, agent)))
+    for own, other in zip(here.parameters(), there.parameters(), strict=True):
+        np.testing.assert_array_equal(own, other)
+
+
+def test_the_first_weights_of_dqn_are_those_of_torch():
+    need("torch")
+    import torch
+
+    torch.manual_seed(0)
+    theirs = torch.nn.Linear(256, 256)
+    ours = DQN(Shape(1, 4, 2), DQNSettings(hidden=(256, 256), buffer=1000), seed=0).net
+    for own, other in ((ours.weights[1], theirs.weight), (ours.biases[1], theirs.bias)):
+        numbers = other.detach().numpy()
+        assert np.abs(own).max() == pytest.approx(np.abs(numbers).max(), rel=0.02)
+        assert own.std() == pytest.approx(numbers.std(), rel=0.1)
+
+
+@pytest.mark.parametrize("framework", FRAMEWORKS)
 @pytest.mark.parametrize("double", [True, False])
 def test_dqn_agrees_over_a_hundred_updates(framework: str, double: bool):
     settings = DQNSettings(hidden=(32, 32), batch=64, buffer=1000, double=double, huber=1.0)

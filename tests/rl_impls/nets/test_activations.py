@@ -71,12 +71,16 @@ def test_nothing_overflows_and_nan_goes_through(kind, name, n):
 
 def test_first_weights_have_the_variance_they_promise():
     rng = np.random.default_rng(0)
-    wanted = {"he_uniform": 2 / 300, "he_normal": 2 / 300, "xavier_uniform": 2 / 500}
+    wanted = {
+        "he_uniform": 2 / 300, "he_normal": 2 / 300, "xavier_uniform": 2 / 500,
+        "fan_in_uniform": 1 / 900, "orthogonal": 1 / 300,
+    }  # fmt: skip
+    assert set(wanted) == set(INITS)
     for name, variance in wanted.items():
         weight = INITS[name](rng, 300, 200)
         assert weight.shape == (300, 200)
         assert weight.var() == pytest.approx(variance, rel=0.03)
-        if name != "he_normal":
+        if name not in ("he_normal", "orthogonal"):
             assert np.abs(weight).max() <= math.sqrt(3 * variance) * 1.0001
 
 

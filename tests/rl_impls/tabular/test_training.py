@@ -64,17 +64,56 @@ def test_equal_seeds_play_equal_games_whatever_holds_the_table(name):
     np.testing.assert_allclose(got_table, want_table, atol=1e-4)
 
 
-def test_the_schedules_of_both_loops_agree():
-    settings = Settings(
-        learning_rate=Linear(0.5, 0.1, over=900, per="step"),
-        epsilon=Exponential(1.0, 0.99, 0.1, "episode"),
-    )
+EVERY_STEP = Linear(0.5, 0.1, over=900, per="step")
+IN_STRIDES = Linear(0.5, 0.1, over=900, per="step", stride=70)
+
+
+@pytest.mark.parametrize("rate", [EVERY_STEP, IN_STRIDES], ids=["every step", "in strides"])
+def test_the_schedules_of_both_loops_agree(rate):
+    settings = Settings(learning_rate=rate, epsilon=Exponential(1.0, 0.99, 0.1, "episode"))
     tables = []
     for name in ("list", "optimal"):
-        learner = player(name, settings=settings)
-        learner.train(tictactoe(), 1000)
+        learner, env = player(name, settings=settings), tictactoe()
+        for n_steps in (10, 190, 800):  # a stride is not begun anew with a call
+            learner.train(env, n_steps)
+        assert learner.alpha == rate.at(1000)
         tables.append(learner.table())
     np.testing.assert_array_equal(*tables)
+
+
+@pytest.mark.parametrize("name", LEARNERS)
+def test_a_training_of_known_length_ends_where_its_schedules_do(name):
+    learner, env = player(name, settings=Settings.for_training(6000)), tictactoe()
+    assert (learner.alpha, learner.epsilon) == (0.5, 1.0)
+    learner.train(env, 3000)
+    assert learner.alpha == pytest.approx(0.265)
+    assert learner.epsilon == pytest.approx(1.0 - 0.9 * 3000 / 3600)
+    learner.train(env, 3000)
+    assert (learner.alpha, learner.epsilon) == pytest.approx((0.03, 0.1))
+
+
+def test_a_training_is_the_same_in_parts_and_whole():
+    def trained(parts):
+        learner, env = player("compiled", settings=Settings.for_training(5000)), tictactoe()
+        for n_steps in parts:
+            learner.train(env, n_steps)
+        return learner.table()
+
+    np.testing.assert_array_equal(trained([5000]), trained([1, 48, 51, 900, 4000]))
+
+
+def test_the_compiled_loop_follows_a_schedule_of_strides():
+    settings = Settings(IN_STRIDES, Linear(1.0, 0.1, 900, "step", stride=40), discount=0.9)
+    learner, env, trace = player("compiled", settings=settings), tictactoe(), np.zeros((1200, 5))
+    for part in (trace[:100], trace[100:]):
+        learner.train(env, len(part), trace=part)
+    stream = [
+        Transition(int(s), int(a), r, int(s_t), bool(end), rules().legal[int(s_t)])
+        for s, a, r, s_t, end in trace
+    ]
+    alphas = [IN_STRIDES.at(n) for n in range(1200)]
+    want = table_after(rules().n_states, 9, stream, alphas, discount=0.9)
+    np.testing.assert_allclose(learner.table(), want, atol=1e-4)
 
 
 @pytest.mark.parametrize("per", ["step", "episode"])
