@@ -60,6 +60,7 @@ class CompiledQLearning(NumpyQLearning):
         check_fit(self, env.n_states, env.n_actions)
         check_count("steps", n_steps)
         self.adopt(model)
+        self._age += self.n_actions  # what is kept of earlier calls counts no more
         done = Training(0, 0, 0.0)
         for leg in self.legs(n_steps):
             rows = None if trace is None else trace[done.steps : done.steps + leg]
@@ -75,7 +76,6 @@ class CompiledQLearning(NumpyQLearning):
         trace: NDArray[np.float64] | None,
     ) -> Training:
         alpha, epsilon = self.settings.learning_rate, self.settings.epsilon
-        self._age += self.n_actions
         state, n_episodes, running, reward_sum = self._kernels.train(
             model.tables, self.q, self._kept, np.uint64(self._age), visits, trace, self.counter,
             n_steps, env.state if env.running else -1, self.settings.discount,
