@@ -10,7 +10,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, TextIO
@@ -77,7 +77,7 @@ def learn(
         if log is not None:
             told.append(_into_csv(until_done.enter_context(BufferedLogger(log, COLUMNS))))
         if tensorboard is not None:
-            told.append(_into_events(until_done.enter_context(EventFile(tensorboard))))
+            told.append(_into_events(until_done.enter_context(closing(EventFile(tensorboard)))))
         bar = None
         if progress:
             title = f"{agent.env_name or 'environments'} {agent.name}"

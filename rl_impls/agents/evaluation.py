@@ -107,7 +107,7 @@ def _play(agent: Plays, env: ControlBatch, episodes: int) -> Played:
 SHARE: Final = 0.25
 
 
-class Validation:
+class PacedValidation:
     """Plays the same episodes each time, and over a training no more than a share of its steps.
 
     `most` is what one validation can cost, in steps: where even that is more than is left, it is

@@ -18,7 +18,7 @@ from rl_impls.agents.agent import (
     shape_of,
 )
 from rl_impls.agents.dqn import DQN, PIXEL_DQN, DQNSettings
-from rl_impls.agents.evaluation import SHARE, BestCheckpoint, Played, Validation, play
+from rl_impls.agents.evaluation import SHARE, BestCheckpoint, PacedValidation, Played, play
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import ActorDetails, Outcome, Result, Speed
 from rl_impls.commands.settings import changed
@@ -179,7 +179,7 @@ def _with_actors(
     )
 
 
-def validating(arguments: Namespace) -> Validation:
+def validating(arguments: Namespace) -> PacedValidation:
     """Return what validates this training, within its share of the steps.
 
     Where even a few validations of full length would take more than that, each has fewer episodes.
@@ -191,7 +191,7 @@ def validating(arguments: Namespace) -> Validation:
     if not at_once:
         fitting = int(share * steps / (longest * FEW_VALIDATIONS))
         episodes = min(episodes, max(FEWEST_EPISODES, fitting))
-    return Validation(
+    return PacedValidation(
         partial(_played, env, accepts.batch_arguments(env), episodes, VALIDATION_SEED),
         most=longest if at_once else longest * episodes,
         share=share,

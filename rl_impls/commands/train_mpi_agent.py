@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from rl_impls.agents.agent import DeepAgent, shape_of
 from rl_impls.agents.dqn import DQN
-from rl_impls.agents.evaluation import BestCheckpoint, Validation
+from rl_impls.agents.evaluation import BestCheckpoint, PacedValidation
 from rl_impls.agents.ppo import PPO
 from rl_impls.commands import arguments as accepts
 from rl_impls.commands.result import Result, Speed
@@ -110,7 +110,7 @@ def _run(
     runtime: AgentRuntime,
     n_before: int,
     best: BestCheckpoint,
-    validation: Validation,
+    validation: PacedValidation,
 ) -> Progress:
     often = Every(max(1, -(-(arguments.steps - n_before) // N_VALIDATIONS)))
     validate: Hook[AgentRuntime] = Validate(often, best, validation)

@@ -25,7 +25,7 @@ BYTE: Final = 255
 
 
 @dataclass(frozen=True, slots=True)
-class Layout:
+class FlatLayout:
     """What a batch holds of an observation: its shape and type, and how the numbers are found."""
 
     shape: tuple[int, ...]
@@ -37,19 +37,19 @@ class Layout:
         return int(np.prod(self.shape))
 
 
-def layout_of(space: Space) -> Layout:
+def layout_of(space: Space) -> FlatLayout:
     """Return how observations of a space are laid out, or refuse it with one sentence."""
     if is_image(space):
         if len(space.shape or ()) == 2:
-            return Layout(space.shape or (), np.uint8, np.asarray)
+            return FlatLayout(space.shape or (), np.uint8, np.asarray)
         raise SpaceError(
             f"{brief(space)} holds images in colour: wrap the environment in Gymnasium's "
             "GrayscaleObservation and ResizeObservation to (height, width), and choose pixel-dqn."
         )
     _check_parts(space, space)
     if isinstance(space, spaces.Box):
-        return Layout((int(np.prod(space.shape)),), np.float32, np.ravel)
-    return Layout((spaces.flatdim(space),), np.float32, partial(spaces.flatten, space))
+        return FlatLayout((int(np.prod(space.shape)),), np.float32, np.ravel)
+    return FlatLayout((spaces.flatdim(space),), np.float32, partial(spaces.flatten, space))
 
 
 def is_image(space: Space) -> bool:

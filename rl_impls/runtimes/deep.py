@@ -11,7 +11,7 @@ from typing import Any, Final, Protocol
 import numpy as np
 
 from rl_impls.agents.agent import DeepAgent, check_fits, train
-from rl_impls.agents.evaluation import BestCheckpoint, Validation
+from rl_impls.agents.evaluation import BestCheckpoint, PacedValidation
 from rl_impls.envs.control.compiled import CompiledBatch
 from rl_impls.envs.control.step import Buffers, ControlBatch, Step
 from rl_impls.jit import compiled
@@ -74,7 +74,7 @@ class EpisodeTally:
     """Counts the episodes of a loop and adds its rewards up."""
 
     def __init__(self) -> None:
-        self._totals: Final = np.zeros(2)
+        self._totals: Final = np.zeros(2)  # episodes that ended, sum of rewards
 
     def count(self, step: Step) -> None:
         add_step(step.r_t, step.terminated, step.truncated, self._totals)
@@ -100,11 +100,11 @@ def add_step(r_t: Any, terminated: Any, truncated: Any, totals: Any) -> None:
 N_RECENT: Final = 100
 
 
-class RecentEpisodes:
+class RecentEpisodes(EpisodeTally):
     """Counts episodes and rewards, and knows what the last hundred episodes earned."""
 
     def __init__(self, n_envs: int) -> None:
-        self._totals: Final = np.zeros(2)  # episodes that ended, sum of rewards
+        super().__init__()
         self._running: Final = np.zeros((n_envs, 2))  # return and length of what has not ended
         self._ended: Final = np.zeros((N_RECENT, 2))  # a ring of those that have
 
@@ -114,14 +114,6 @@ class RecentEpisodes:
         )
         if step.idle is not None:
             self._running[step.idle, 1] -= 1.0
-
-    @property
-    def episodes(self) -> int:
-        return int(self._totals[0])
-
-    @property
-    def reward_sum(self) -> float:
-        return float(self._totals[1])
 
     @property
     def mean_return(self) -> float:
@@ -167,7 +159,7 @@ class Validate:
     """
 
     def __init__(
-        self, every: Every, checkpoint: BestCheckpoint, within: Validation | None = None
+        self, every: Every, checkpoint: BestCheckpoint, within: PacedValidation | None = None
     ) -> None:
         self.every: Final = every
         self._checkpoint: Final = checkpoint

@@ -1,6 +1,7 @@
 """Files of events, read back by the description of their format."""
 
 import struct
+from contextlib import closing
 
 import pytest
 
@@ -56,7 +57,7 @@ def fields(data):
 
 
 def test_events_are_read_back_as_they_were_written(tmp_path):
-    with EventFile(tmp_path / "new" / "run", clock=lambda: 1700000000.5) as events:
+    with closing(EventFile(tmp_path / "new" / "run", clock=lambda: 1700000000.5)) as events:
         events.write(300, {"a/b": 1.5, "c": -2.0})
         events.write(2**40, {"a/b": 0.0})
     first, second, third = (dict(fields(body)) for body in records(events.path.read_bytes()))
