@@ -9,9 +9,10 @@ from __future__ import annotations
 import argparse
 import tempfile
 from collections.abc import Sequence
+from itertools import product
 from pathlib import Path
 
-from tests.evidence.duet.play import lean, read, run, table
+from tests.evidence.duet.play import LENGTHS_MS, TRUTHS, lean, read, run, table
 from tests.evidence.duet.stops import stops
 
 
@@ -22,6 +23,10 @@ def parser() -> argparse.ArgumentParser:
     measure.add_argument("--out", type=Path, required=True, help="JSON-lines file to append to")
     measure.add_argument("--rounds", type=int, default=100, help="of each comparison")
     measure.add_argument("--minutes", type=float, default=1e6, help="begin none after this time")
+    measure.add_argument("--ms", type=int, action="append", choices=LENGTHS_MS, help="may repeat")
+    measure.add_argument(
+        "--unchanged", action="store_true", help="only commands against themselves"
+    )
     measure.add_argument("--no-load", action="store_true", help="leave the machine alone")
     chance = commands.add_parser("stops", help="how unchanged commands read by chance alone")
     chance.add_argument("runs", type=int, help="of each spread")
@@ -41,7 +46,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     with tempfile.TemporaryDirectory(prefix="duet-") as scratch:
         loaded = not options.no_load
-        for each in run(options.out, options.rounds, options.minutes, loaded, Path(scratch)):
+        truths = (0.0,) if options.unchanged else TRUTHS
+        pairs = list(product(options.ms or LENGTHS_MS, truths))
+        for each in run(options.out, options.rounds, options.minutes, loaded, Path(scratch), pairs):
             print(
                 f"{each.tool}, {each.ms} ms, {each.truth:+.0%}: {each.outcome} "
                 f"{each.change:+.1%}, {each.seconds:.1f} s",

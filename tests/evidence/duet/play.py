@@ -11,9 +11,10 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
+from itertools import product
 from pathlib import Path
 from statistics import fmean, stdev
 
@@ -107,23 +108,30 @@ def tools() -> list[str]:
     return [tool for tool in TOOLS if tool == "rlperf" or shutil.which(tool)]
 
 
-def run(out: Path, rounds: int, minutes: float, loaded: bool, scratch: Path) -> Iterator[Played]:
-    """Play what is not recorded yet; yield each record when it is written."""
+def run(
+    out: Path,
+    rounds: int,
+    minutes: float,
+    loaded: bool,
+    scratch: Path,
+    pairs: Sequence[tuple[int, float]] = (),
+) -> Iterator[Played]:
+    """Play what is not recorded yet; yield each record when it is written. `pairs`: only these
+    lengths and truths.
+    """
     until = time.monotonic() + 60 * minutes
     done = {record.key for record in read(out)}
     pace = Pace.measured()
     with _load(loaded):
-        for number in range(rounds):
-            for ms in LENGTHS_MS:
-                for truth in TRUTHS:
-                    for tool in tools():
-                        if (tool, ms, truth, number, loaded) in done:
-                            continue
-                        if time.monotonic() > until:
-                            return
-                        record = played(tool, ms, truth, number, loaded, pace, scratch)
-                        append_lines(out, [schema_lines.to_line(SCHEMA, asdict(record))])
-                        yield record
+        wanted = pairs or list(product(LENGTHS_MS, TRUTHS))
+        for number, (ms, truth), tool in product(range(rounds), wanted, tools()):
+            if (tool, ms, truth, number, loaded) in done:
+                continue
+            if time.monotonic() > until:
+                return
+            record = played(tool, ms, truth, number, loaded, pace, scratch)
+            append_lines(out, [schema_lines.to_line(SCHEMA, asdict(record))])
+            yield record
 
 
 def played(
