@@ -190,7 +190,7 @@ def test_a_stack_begins_with_its_first_frame_and_goes_on_with_the_newest_last():
 def test_agents_and_environments_have_to_fit():
     rows, frames = (shape_of(make_batch(name, 1)) for name in ("rl_impls/CartPole-v1", NAME))
     assert frames.frame == (84, 84)
-    with pytest.raises(SpaceError, match="show rows of numbers, and pixel-dqn learns from the"):
+    with pytest.raises(SpaceError, match="show rows of numbers, and pixel-dqn learns from frames"):
         PixelDQN(rows)
     with pytest.raises(SettingError, match="frames are kept of 1 environment, and not of 2"):
         PixelDQN(frames._replace(n_envs=2))
