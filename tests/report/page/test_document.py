@@ -33,6 +33,12 @@ def whole() -> Parsed:
     return parsed(render_page(EVERYTHING, notices, history=HISTORY))
 
 
+@pytest.mark.parametrize("outcome", list(Outcome))
+def test_every_outcome_has_a_colour(outcome: Outcome):
+    (style,) = re.findall(r"<style.*?</style>", render_page(EVERYTHING, []), re.DOTALL)
+    assert re.search(rf"\.{outcome}\b[^{{}}]*{{ --accent: var", style)
+
+
 def test_the_verdict_comes_first(whole: Parsed):
     (said,) = whole.text_in("h1")
     assert (
