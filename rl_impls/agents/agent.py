@@ -493,7 +493,8 @@ def require_continuous(agent: str, shape: Shape) -> None:
             f"{agent} chooses continuous actions, and these environments have none, but "
             f"{shape.n_actions} numbered ones: choose PPO, DQN or QR-DQN."
         )
-    if not np.isfinite(shape.act_low + shape.act_high).all():
+    # Actions are computed in 32 bits: what is larger than those hold is no bound either.
+    if not (np.abs(shape.act_low + shape.act_high) < np.finfo(np.float32).max).all():
         raise SettingError(f"{agent} needs finite bounds of actions: wrap the environment.")
 
 

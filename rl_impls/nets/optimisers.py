@@ -140,10 +140,12 @@ def _check_arrays(params: NDArray[Any], grads: NDArray[Any]) -> None:
 def _restore(state: Mapping[str, NDArray[Any]], **arrays: NDArray[Any]) -> None:
     """Copy into the arrays, if all of them fit."""
     for name, array in arrays.items():
-        if name not in state or state[name].shape != array.shape:
+        given = state.get(name)
+        fits = given is not None and given.shape == array.shape
+        if given is None or not (fits and np.can_cast(given.dtype, array.dtype, "same_kind")):
             raise SettingError(
                 f"this state is not that of an optimiser of {array.size} parameters: "
-                f"{name} is missing or of another size."
+                f"{name} is missing, of another size, or no real numbers."
             )
     for name, array in arrays.items():
         array[:] = state[name]

@@ -134,7 +134,8 @@ def test_the_temperature_falls_while_there_is_more_entropy_than_wanted():
 def test_numbered_actions_and_settings_that_make_no_sense_are_refused():
     with pytest.raises(SettingError, match="SAC chooses continuous actions"):
         SAC(Shape(1, 4, 2))
-    with pytest.raises(SettingError, match="needs finite bounds"):
-        SAC(Shape(1, 4, 0, 1, (-np.inf,), (np.inf,)))
+    for bound in (np.inf, 1e300, np.nan):
+        with pytest.raises(SettingError, match="needs finite bounds"):
+            SAC(Shape(1, 4, 0, 1, (-bound,), (bound,)))
     with pytest.raises(SettingError, match=r"tau lies between 0 and 1, not at 1\.5"):
         SACSettings(tau=1.5)
