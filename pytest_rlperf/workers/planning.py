@@ -42,7 +42,8 @@ calls before each slice, nor longer turns, nor several runs of the test in a pro
 verdict sooner. What differs from process to process are the physical pages of its data (150 to
 205 us in twelve processes, each steady to 1 %). Other pages can be had without a new process, by a
 fork and MADV_POPULATE_WRITE; but 16 such deals make a block four times as long (1.4 s), and it
-still spread by 3 to 5 % instead of 4 to 9 %. With another block beside it a call took 3.4 to 5.2 ms instead of 3."""
+still spread by 3 to 5 % instead of 4 to 9 %. With another block beside it a call took 3.4 to 5.2 ms
+instead of 3."""
 LONGEST_TURN_NS = 50_000_000
 """Calls longer than this stay side by side: they are too few in a block to take turns."""
 COLD_START = 1.2
