@@ -189,11 +189,20 @@ def _escaped(match: re.Match[str]) -> str:
     return html.escape(match[0]) if match[0] in "<>&" else f"\\{match[0]}"
 
 
+ORDER = re.compile(r"(^[^\S\n]*:)(?=:)|##(?=\[)", re.MULTILINE)
+"""What GitHub would obey in the log of a job: two colons at the beginning of a line, or the older
+sign, which it looks for in all of it.
+"""
+
+
 def fenced(text: str, language: str = "") -> str:
-    """Return a block of code, fenced by more backticks than it holds."""
+    """Return a block of code, fenced by more backticks than it holds. A job that prints the file
+    obeys none of its lines.
+    """
     longest = max(map(len, re.findall("`+", text)), default=0)
     fence = "`" * max(3, longest + 1)
-    return f"{fence}{language}\n{text}\n{fence}"
+    shown = ORDER.sub(lambda match: f"{match[0]} ", text)
+    return f"{fence}{language}\n{shown}\n{fence}"
 
 
 def encodable(text: str) -> str:
@@ -217,12 +226,6 @@ def printable(text: str) -> str:
 def one_line(text: str) -> str:
     """Return a text that a crafted file may have several lines in as the one it should be."""
     return " ".join(text.split())
-
-
-ORDER = re.compile(r"(^[^\S\n]*:)(?=:)|##(?=\[)", re.MULTILINE)
-"""What GitHub would obey in the log of a job: two colons at the beginning of a line, or the older
-sign, which it looks for in all of it.
-"""
 
 
 class Harmless(io.TextIOBase):

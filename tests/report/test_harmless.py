@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from pytest_rlperf.report.text import Harmless, plain, printable
+from pytest_rlperf.report.text import Harmless, fenced, plain, printable
 
 
 def shown(*texts: str) -> str:
@@ -39,6 +39,7 @@ def test_no_line_is_an_order_to_the_job_that_shows_it(order: str):
     assert order not in shown("fine", f"\n{order}")
     assert order.strip() not in shown(" ", order)
     assert shown("test_a.py", "::test_a") == "test_a.py::test_a"
+    assert order not in fenced(f"fine\n{order}")
 
 
 def test_the_older_sign_of_an_order_is_none_in_the_middle_of_a_line_either():

@@ -359,7 +359,7 @@ class ScalingTableRow(TypedDict):
 class PartRow(TypedDict):
     name: Name
     mode: Name
-    against: str | None
+    against: Name | None
     commit: Name | None
     base_commit: Name | None
     dirty: bool
@@ -370,7 +370,7 @@ class PartRow(TypedDict):
 
 class RunRow(TypedDict):
     mode: Name
-    against: str | None
+    against: Name | None
     commit: Name | None
     base_commit: Name | None
     dirty: bool
