@@ -59,9 +59,7 @@ class Places:
 
     tree: Path
     sys_path: Sequence[str]
-    names_libraries: bool = (
-        False  # what they do may differ between the sides, so they may be blamed
-    )
+    names_libraries: bool = False  # they may differ between the sides, and so be to blame
 
     def is_named(self, key: Key) -> bool:
         """Return whether the function's time is its own, not charged to who calls it."""
