@@ -122,13 +122,19 @@ class LearningCampaign:
             track.track.both_ran((run,))
         else:
             track.sides[side][training.seed] = training
-            if self._kept is not None:
-                self._kept.keep(track.benchmark, side, track.sides[side])
+            track.unkept.add(side)
+            self._keep(track)
             if side == HEAD and training.failure is None and run.state is State.FAILED:
                 # What the test asserts of a training, it asserts of every seed.
                 track.track.failure = Failure(f"seed {training.seed}: {run.text}", run.sections)
         if track.base_trouble is not None and track.sides[HEAD] and track.track.failure is None:
             track.track.both_ran((SideRun(State.RAN), track.base_trouble))
+
+    def _keep(self, track: LearningTrack) -> None:
+        for side in tuple(track.unkept):
+            if self._kept is not None:
+                self._kept.keep(track.benchmark, side, track.sides[side])
+            track.unkept.discard(side)
 
     def _judge(self, track: LearningTrack, exhausted: bool) -> None:
         if _fails(track):
@@ -151,6 +157,7 @@ class LearningCampaign:
     def close(self, budget_s: float, interrupted: bool) -> None:
         """Judge all by what was trained, since there will be no more."""
         for track in self.tracks.values():
+            self._keep(track)  # Ctrl+C may have come while it was being written
             self._judge(track, exhausted=True)
             if not track.reached and not interrupted:
                 track.track.ended = Ended.not_measured("its learning", budget_s, None)

@@ -37,6 +37,7 @@ class LearningTrack:
     trained_sides: tuple[int, ...] = (HEAD, BASE)
     saving: bool = False  # head is trained with every seed, whatever is decided
     sides: dict[int, dict[int, Training]] = field(default_factory=lambda: {HEAD: {}, BASE: {}})
+    unkept: set[int] = field(default_factory=set)  # sides with trainings that later runs lack
     begun: set[SeedTask] = field(default_factory=set)
     decision: Decision | None = None
     base_trouble: SideRun | None = None  # it did not train, and head has not yet

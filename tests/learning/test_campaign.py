@@ -179,6 +179,37 @@ def test_what_was_trained_in_time_is_judged():
     assert len(metric_of(test).head) == 4
 
 
+class KeptInVain:
+    """What earlier runs have trained: nothing; Ctrl+C comes as often as told before it is kept."""
+
+    def __init__(self, interrupted: int) -> None:
+        self._interrupted = interrupted
+        self.seeds: dict[int, set[int]] = {HEAD: set(), BASE: set()}
+
+    def load(self, benchmark: Benchmark, side: int) -> dict[int, Training]:
+        return {}
+
+    def keep(self, benchmark: Benchmark, side: int, seeds: dict[int, Training]) -> None:
+        self._interrupted -= 1
+        if self._interrupted == 0:
+            raise KeyboardInterrupt
+        self.seeds[side] = set(seeds)
+
+
+@pytest.mark.parametrize("before", range(1, 7))
+def test_what_is_told_after_ctrl_c_is_kept(before: int):
+    """The last training of a run, too, whose keeping Ctrl+C broke off."""
+    b = Benchmark(NODE, Spec(), "", "pytest", learning=LearningSpec(), timed=False)
+    kept = KeptInVain(interrupted=before)
+    runs = FakeRuns(noisy(1), noisy(1))
+    campaign = LearningCampaign([b], runs, gates=1, show=lambda _: None, kept=kept)  # type: ignore[arg-type]
+    with pytest.raises(KeyboardInterrupt):
+        campaign.run(Budget(100.0, 0.0, clock=lambda: 0.0))
+    campaign.close(100.0, interrupted=True)
+    assert {SeedTask(side, s) for side in (HEAD, BASE) for s in kept.seeds[side]} == {*runs.trained}
+    assert len(runs.trained) == before
+
+
 def test_what_eight_seeds_may_miss():
     assert unseen(8) == pytest.approx(0.31, abs=0.01)
 
