@@ -3,7 +3,7 @@
 SIGTERM ends it as Ctrl+C does, and neither in the middle of keeping what was measured. A temporary
 folder is locked by the process that made it, and the kernel drops the lock with the process: so a
 later run can tell what a killed one left from what another is using, and removes it. The memory
-that ranks of MPI share loses its name as soon as all of them have it.
+that ranks of MPI share loses its name as soon as nobody needs it any more.
 """
 
 import os
@@ -132,12 +132,16 @@ def remove_abandoned_folders() -> None:
 # -- memory that ranks of MPI share --------------------------------------------------------------
 
 SHARED_MEMORY = Path("/dev/shm")
-OF_MPICH = "mpich_shm_"
+OF_MPICH, OF_OPEN_MPI = "mpich_shm_", "sm_segment."
+"""How the names begin. The ranks of Open MPI need theirs to the end: one rank may look for the
+memory of another when it first has something to tell it."""
 
 
-def shared_by_mpich(pids: Iterable[int]) -> set[Path]:
-    """Return the files of MPICH that these processes have: nobody else has them."""
-    return {path for pid in pids for path in _mapped(pid) if path.name.startswith(OF_MPICH)}
+def shared_by_ranks(
+    pids: Iterable[int], names: tuple[str, ...] = (OF_MPICH, OF_OPEN_MPI)
+) -> set[Path]:
+    """Return the files that these ranks share, and nobody else has."""
+    return {path for pid in pids for path in _mapped(pid) if path.name.startswith(names)}
 
 
 def unname(paths: Iterable[Path]) -> None:
@@ -147,10 +151,10 @@ def unname(paths: Iterable[Path]) -> None:
             path.unlink()
 
 
-def left_by_mpich() -> list[Path]:
-    """Return the files of MPICH that are ours and no process has, as far as can be seen."""
+def left_by_ranks() -> list[Path]:
+    """Return the files of ranks that are ours and no process has, as far as can be seen."""
     held = {path for pid in _processes() for path in (*_mapped(pid), *_opened(pid))}
-    files = sorted(SHARED_MEMORY.glob(f"{OF_MPICH}*"))
+    files = sorted(f for name in (OF_MPICH, OF_OPEN_MPI) for f in SHARED_MEMORY.glob(f"{name}*"))
     return [file for file in files if file not in held and _is_ours(file)]
 
 

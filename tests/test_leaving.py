@@ -123,12 +123,13 @@ def test_a_command_that_is_run_keeps_what_it_has_when_its_caller_is_told_to_end(
 
 
 @pytest.mark.skipif(not leaving.SHARED_MEMORY.is_dir(), reason="needs /dev/shm")
-def test_shared_memory_is_left_when_no_process_has_it():
-    name = leaving.SHARED_MEMORY / f"{leaving.OF_MPICH}test_{os.getpid()}"
+@pytest.mark.parametrize("library", [leaving.OF_MPICH, leaving.OF_OPEN_MPI])
+def test_shared_memory_is_left_when_no_process_has_it(library: str):
+    name = leaving.SHARED_MEMORY / f"{library}test_{os.getpid()}"
     try:
         with name.open("xb"):
-            assert name not in leaving.left_by_mpich()
-        assert name in leaving.left_by_mpich()
-        assert name not in leaving.shared_by_mpich([os.getpid()])
+            assert name not in leaving.left_by_ranks()
+        assert name in leaving.left_by_ranks()
+        assert name not in leaving.shared_by_ranks([os.getpid()])
     finally:
         name.unlink()

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.leaving import left_by_mpich
+from pytest_rlperf.leaving import left_by_ranks
 from pytest_rlperf.machine.fingerprint import cpu_name
 from pytest_rlperf.machine.host import (
     STEAL_HURTS,
@@ -78,7 +78,7 @@ def mpi_text(cores: int) -> str:
     if isinstance(library, NoMpi) or isinstance(picked, str):
         return render_no_mpi(str(picked))
     findings = mpi_findings(library, picked, cores, has_autogroups())
-    return render_mpi(library, picked, [*left_findings(left_by_mpich()), *findings])
+    return render_mpi(library, picked, [*left_findings(left_by_ranks()), *findings])
 
 
 def render_findings(cpu: str, findings: Sequence[Finding]) -> str:
@@ -270,14 +270,14 @@ def _quota(text: str | None) -> float | None:
 
 
 def left_findings(files: Sequence[Path]) -> list[Finding]:
-    """Name the memory that nobody has any more; a killed job of MPICH leaves it."""
+    """Name the memory that nobody has any more; a killed MPI job leaves it."""
     if not files:
         return []
     size = format_bytes(sum(file.stat().st_size for file in files if file.exists()))
     return [
         Finding(
             True,
-            f"{len(files)} MPICH jobs that were killed left {size} of shared memory, which no "
+            f"MPI jobs that were killed left {len(files)} files of shared memory, {size}, which no "
             f"process here has: rm {' '.join(map(str, files))}",
         )
     ]

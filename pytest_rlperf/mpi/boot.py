@@ -61,7 +61,7 @@ def boot(order_file: str) -> int:
 
 def supervise(files: "RankFiles", host: str, controller: int) -> None:
     """Fork, and return in the rank, with its output in files; the supervisor never returns."""
-    from pytest_rlperf.leaving import shared_by_mpich, unname
+    from pytest_rlperf.leaving import shared_by_ranks, unname
     from pytest_rlperf.mpi.rank_files import RankExit, RankPhase
 
     launcher = os.getppid()
@@ -80,7 +80,7 @@ def supervise(files: "RankFiles", host: str, controller: int) -> None:
         signal.signal(meant, signal.SIG_IGN)  # for the rank, which gets it too
     orphaned = _is_outlived(rank, launcher, watched)
     if orphaned:
-        unname(shared_by_mpich([rank]))  # it may be about to come up
+        unname(shared_by_ranks([rank]))  # it may be about to come up
         with suppress(OSError):
             os.kill(rank, signal.SIGKILL)
     status = os.waitpid(rank, 0)[1]

@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from pytest_rlperf.leaving import shared_by_mpich, unname
+from pytest_rlperf.leaving import shared_by_ranks, unname
 from pytest_rlperf.mpi.launcher import JOB, Launcher, job_argv, job_environment
 from pytest_rlperf.mpi.rank_files import (
     JobEnd,
@@ -57,7 +57,7 @@ class MpiJob:
         self._deaths = Deaths(self.files())
         self.process = Process(
             self.command,
-            env=job_environment(order.env, self.token),
+            env=job_environment(order.env, self.token, order.folder),
             cwd=order.cwd,
             cores=cores,
             fds=(),
@@ -115,7 +115,7 @@ class MpiJob:
             return
         shared: set[Path] = set()
         if not self.process.wait(grace_s):
-            shared = shared_by_mpich(p.pid for p in marked(self.token, JOB))  # not all up yet
+            shared = shared_by_ranks(p.pid for p in marked(self.token, JOB))  # not all up yet
             self.process.terminate()
         self.process.end(TERM_S)
         self._over = True

@@ -255,11 +255,17 @@ SCRUBBED = frozenset({"PYTEST_CURRENT_TEST", "PYTEST_XDIST_WORKER", "PYTEST_XDIS
 ROOT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1"}
 """In containers tests run as root, which Open MPI refuses otherwise."""
 
+SESSIONS_OF_OPEN_MPI = "PRTE_MCA_prte_local_tmpdir_base"
+"""Names the folder in which its launcher keeps a job's files, on the host of the launcher."""
 
-def job_environment(inherited: Mapping[str, str], token: str) -> dict[str, str]:
-    """Return the environment of a job's processes, made of the run's own."""
+
+def job_environment(inherited: Mapping[str, str], token: str, folder: Path) -> dict[str, str]:
+    """Return the environment of a job's processes, made of the run's own. What Open MPI's launcher
+    leaves behind when it is killed lies in the `folder` of the job, on this host.
+    """
     env = {n: v for n, v in inherited.items() if not n.startswith(SCRUBBED_PREFIXES)}
-    return {**ROOT, **{n: v for n, v in env.items() if n not in SCRUBBED}, JOB: token}
+    env = {n: v for n, v in env.items() if n not in SCRUBBED}
+    return {**ROOT, **env, SESSIONS_OF_OPEN_MPI: str(folder), JOB: token}
 
 
 AUTOGROUP = Path("/proc/sys/kernel/sched_autogroup_enabled")

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from pytest_rlperf.leaving import shared_by_mpich, unname
+from pytest_rlperf.leaving import OF_MPICH, shared_by_ranks, unname
 from pytest_rlperf.machine.host import core_of_rank, pin
 from pytest_rlperf.mpi.channels import connect
 from pytest_rlperf.mpi.rank_files import RankFiles, RankOutcome, RankPhase, RankReport
@@ -59,7 +59,7 @@ def play(order: RankOrder, files: RankFiles) -> int:
 
     here = Here(MPI.COMM_WORLD, MPI.COMM_WORLD.Get_rank(), MPI.COMM_WORLD.Get_size())
     here.world.Barrier()  # then all of them have the memory that they share
-    unname(shared_by_mpich([os.getpid()]))
+    unname(shared_by_ranks([os.getpid()], (OF_MPICH,)))
     if here.size != order.nprocs:
         text = (
             f"this is one of {here.size} ranks instead of {order.nprocs}: {order.launcher} does "

@@ -1,10 +1,12 @@
 """Whatever happens to a rank: one failure that names it, within the time, and no process left."""
 
 import re
+import time
 from dataclasses import replace
 
 import pytest
 
+from pytest_rlperf.leaving import left_by_ranks
 from pytest_rlperf.mpi.launcher import JOB, Library, find_library
 
 from .projects import Ended, Running, Workshop
@@ -23,7 +25,7 @@ import time
 import psutil
 import pytest
 
-from pytest_rlperf.leaving import shared_by_mpich
+from pytest_rlperf.leaving import OF_MPICH, shared_by_ranks
 
 pytestmark = pytest.mark.rlperf_mpi(nprocs=2, timeout=60)
 
@@ -82,7 +84,7 @@ def test_afterwards(rlperf_mpi):
     assert rlperf_mpi.comm.allreduce(1) == 2
 
 def test_shared_memory_has_no_name(rlperf_mpi):
-    assert shared_by_mpich([os.getpid()]) == set()
+    assert shared_by_ranks([os.getpid()], (OF_MPICH,)) == set()
 """
 
 DEADLOCKS = """
@@ -235,6 +237,18 @@ def test_no_process_is_left(runs: list[tuple[Running, Ended]]):
     assert [running.wait_until_gone(5) for running, _ in runs] == [[]] * len(FILES)
 
 
+def test_no_shared_memory_is_left(ended: Ended):
+    assert shared_memory_left_in_the_end() == []
+
+
+def shared_memory_left_in_the_end() -> list[str]:
+    """Return what is still there when jobs that end at this moment have taken theirs away."""
+    until = time.monotonic() + 10
+    while (left := left_by_ranks()) and time.monotonic() < until:
+        time.sleep(0.2)
+    return [file.name for file in left]
+
+
 def test_a_job_ends_with_a_session_that_is_killed(workshop: Workshop):
     project = workshop.project(
         "mpi-killed",
@@ -253,3 +267,4 @@ def test_a_job_ends_with_a_session_that_is_killed(workshop: Workshop):
     running.popen.kill()
     running.popen.wait()
     assert running.wait_until_gone(10) == []
+    assert shared_memory_left_in_the_end() == []

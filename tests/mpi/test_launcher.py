@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -220,6 +221,8 @@ def test_the_library_here_is_found_without_loading_it():
 
 # -- the environment of a job, and how each rank learns its number ------------------------------
 
+JOBS = Path("/job")
+
 
 @pytest.mark.parametrize(
     "name",
@@ -227,24 +230,28 @@ def test_the_library_here_is_found_without_loading_it():
      "OMPI_COMM_WORLD_SIZE", "OMPI_WORLD_SIZE", "PYTEST_CURRENT_TEST"],
 )  # fmt: skip
 def test_an_outer_job_is_not_inherited(name: str):
-    assert name not in job_environment({name: "1"}, "t")
+    assert name not in job_environment({name: "1"}, "t", JOBS)
 
 
 @pytest.mark.parametrize(
     "name", ["OMPI_MCA_btl", "MPIR_CVAR_DEBUG", "PATH", "OMPI_ALLOW_RUN_AS_ROOT"]
 )
 def test_what_the_user_set_stays(name: str):
-    assert job_environment({name: "mine"}, "t")[name] == "mine"
+    assert job_environment({name: "mine"}, "t", JOBS)[name] == "mine"
+
+
+def test_what_open_mpi_keeps_of_a_job_goes_with_its_folder():
+    assert job_environment({}, "t", JOBS)["PRTE_MCA_prte_local_tmpdir_base"] == "/job"
 
 
 def test_every_process_of_the_job_is_marked():
-    assert job_environment({JOB: "outer"}, "inner")[JOB] == "inner"
+    assert job_environment({JOB: "outer"}, "inner", JOBS)[JOB] == "inner"
 
 
 @examples
 @given(st.dictionaries(st.text(max_size=12), st.text(max_size=3)))
 def test_nothing_else_is_lost(inherited: dict[str, str]):
-    env = job_environment(inherited, "t")
+    env = job_environment(inherited, "t", JOBS)
     kept = {n: v for n, v in inherited.items() if not n.startswith(SCRUBBED_PREFIXES)}
     assert {n: env[n] for n in kept if n != JOB} == {n: v for n, v in kept.items() if n != JOB}
 

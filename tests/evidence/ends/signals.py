@@ -1,6 +1,6 @@
 """Whole runs that are told to end, or killed, at random moments.
 
-Nobody else may run jobs of MPICH meanwhile: what they leave would be taken for ours. As root
+Nobody else may run MPI jobs meanwhile: what they leave would be taken for ours. As root
 ``unshare --mount sh -c 'mount -t tmpfs tmpfs /dev/shm; exec python -m ...'`` makes sure of it.
 """
 
@@ -110,7 +110,7 @@ class Signals:
 
     def _left(self, run: Running) -> str:
         trouble = "".join(f" {name} is left;" for name in left_in(self._temporary))
-        trouble += "".join(f" {file} is left;" for file in leaving.left_by_mpich())
+        trouble += "".join(f" {file} is left;" for file in leaving.left_by_ranks())
         return trouble + "".join(f" process {each.pid} is left;" for each in run.processes())
 
 
