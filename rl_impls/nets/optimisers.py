@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -139,16 +140,19 @@ def _check_arrays(params: NDArray[Any], grads: NDArray[Any]) -> None:
 
 def _restore(state: Mapping[str, NDArray[Any]], **arrays: NDArray[Any]) -> None:
     """Copy into the arrays, if all of them fit."""
+    given = {name: _fitting(name, state.get(name), array) for name, array in arrays.items()}
     for name, array in arrays.items():
-        given = state.get(name)
-        fits = given is not None and given.shape == array.shape
-        if given is None or not (fits and np.can_cast(given.dtype, array.dtype, "same_kind")):
-            raise SettingError(
-                f"this state is not that of an optimiser of {array.size} parameters: "
-                f"{name} is missing, of another size, or no real numbers."
-            )
-    for name, array in arrays.items():
-        array[:] = state[name]
+        array[:] = given[name]
+
+
+def _fitting(name: str, given: NDArray[Any] | None, array: NDArray[Any]) -> NDArray[Any]:
+    with suppress(TypeError, FloatingPointError), np.errstate(over="raise"):
+        if given is not None and given.shape == array.shape:
+            return given.astype(array.dtype, casting="same_kind")
+    raise SettingError(
+        f"this state is not that of an optimiser of {array.size} parameters: {name} is missing, of "
+        "another size, or holds no real numbers of its range."
+    )
 
 
 def clip_by_norm(grads: NDArray[Any], most: float = 0.5) -> float:
