@@ -95,7 +95,7 @@ class Verdict:
     reason: str
     threshold: float | None = None
     interval: Interval | None = None
-    detectable: float | None = None  # smallest true change this run would have called regressed
+    detectable: float | None = None  # smallest true change that nine of ten runs call
     severity: Severity | None = None
     label: str | None = None  # how the number came about, where that is not the usual way
 

@@ -2,6 +2,7 @@
 
 import math
 import random
+import statistics
 from collections import Counter
 from dataclasses import replace
 from statistics import NormalDist
@@ -193,6 +194,38 @@ def test_more_tests_make_the_last_look_stricter():
 def test_an_exhausted_budget_calls_a_suspicion_that_some_fresh_blocks_confirm():
     number = LOOKS[0] + LEAST_BLOCKS
     assert decide(blocks(0.2, number), GATE, exhausted=True).outcome is Outcome.REGRESSED
+
+
+def test_a_test_that_passes_early_tells_what_would_have_been_found_with_all_its_blocks():
+    passed = decide(blocks(0.0, LOOKS[0], spread=0.01), GATE)
+    assert (passed.outcome, passed.blocks) == (Outcome.UNCHANGED, LOOKS[0])
+    assert passed.detectable is not None
+    assert passed.detectable < 1.2 * GATE.threshold
+
+
+def test_one_that_was_out_of_time_tells_what_would_have_been_found_with_those_it_had():
+    out_of_time = decide(blocks(0.04, BETWEEN_LOOKS, spread=0.01), GATE, exhausted=True)
+    assert (out_of_time.outcome, out_of_time.blocks) == (Outcome.INCONCLUSIVE, BETWEEN_LOOKS)
+    assert out_of_time.detectable is not None
+    assert out_of_time.detectable > 1.5 * GATE.threshold
+
+
+@pytest.mark.parametrize("spread", [0.01, 0.04])
+def test_what_passed_tests_detect_is_called_in_nine_of_ten_runs(spread: float):
+    rng = random.Random(1)
+    passed = [d for d in (played(rng, 0.0, spread) for _ in range(60)) if d.outcome in WITHIN]
+    detectable = statistics.median(d.detectable for d in passed if d.detectable is not None)
+    runs = [played(rng, detectable, spread).outcome for _ in range(60)]
+    assert runs.count(Outcome.REGRESSED) >= 0.8 * len(runs)  # two errors below nine of ten
+
+
+def played(rng: random.Random, change: float, spread: float) -> Decision:
+    """A test with this change, from its first block to its decision."""
+    blocks: list[LogRatios] = []
+    while (found := decide(blocks, GATE)).outcome is None:
+        drawn = rng.gauss(math.log1p(change), spread)
+        blocks.append(LogRatios(drawn, drawn))
+    return found
 
 
 def test_noisier_blocks_detect_less():

@@ -107,7 +107,7 @@ METRIC: Mapping[str, str] = {
     "high_abs": "upper end",
     "threshold": "allowed change, a fraction",
     "threshold_abs": "allowed change in the metric's unit",
-    "detectable": "smallest true change that this run would have called regressed",
+    "detectable": "smallest true change that nine of ten such runs would have called regressed",
     "severity": "of a regression: `notice`, `medium` or `high`",
     "blocks": "number of blocks",
     "head_blocks": "head's value in each",
