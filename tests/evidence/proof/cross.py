@@ -1,4 +1,6 @@
-"""Every save against every run that came half an hour later or more, judged as the gate does."""
+"""Every save against every run on the same machine that came half an hour later or more, judged as
+the gate does.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +27,8 @@ def pairs(sessions: Sequence[Measured]) -> Iterator[tuple[Measured, Measured]]:
     for saved in sessions:
         for later in sessions:
             apart_s = (later.created - saved.created).total_seconds()
-            if saved.save and not later.save and apart_s >= APART_S:
+            is_later = saved.save and not later.save and apart_s >= APART_S
+            if is_later and saved.machine == later.machine:
                 yield saved, later
 
 
