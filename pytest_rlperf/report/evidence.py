@@ -23,6 +23,8 @@ def witnesses(test: TestResult) -> dict[str, float]:
         "steal": max(block.steal for block in test.blocks),
         "preempted_per_s": _preempted_per_s(test.blocks),
     }
+    if test.plan is not None and test.plan.mode is Mode.SLICED:  # else both sides want the core
+        numbers["others"] = _taken_by_others(test.blocks)
     with_base = [block for block in test.blocks if block.base is not None]
     if with_base:
         head = sum(sum(b.head.cpu_ns) for b in with_base)
@@ -43,6 +45,13 @@ def device_used(test: TestResult) -> DeviceFacts | None:
 def _preempted_per_s(blocks: tuple[Block, ...]) -> float:
     seconds = sum(sum(block.head.own_ns) for block in blocks) / 1e9
     return sum(block.head.preempted for block in blocks) / seconds
+
+
+def _taken_by_others(blocks: tuple[Block, ...]) -> float:
+    """Return the share of the slices in which something else had the core."""
+    sides = [side for block in blocks for side in (block.head, block.base) if side is not None]
+    wall = sum(sum(side.wall_ns) for side in sides)
+    return max(0.0, 1 - sum(sum(side.own_ns) for side in sides) / wall) if wall else 0.0
 
 
 def is_cold(test: TestResult) -> bool:

@@ -3,7 +3,7 @@
 import io
 import shutil
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import partial
 from typing import TextIO
@@ -230,6 +230,7 @@ def render_witnesses(test: TestResult) -> str:
     """Return what the machine did meanwhile, in one line."""
     numbers = witnesses(test)
     parts = [
+        *_render_others(numbers),
         f"steal at most {format_percent(numbers['steal'], signed=False)}",
         f"preempted {numbers['preempted_per_s']:.0f} times/s",
     ]
@@ -239,6 +240,20 @@ def render_witnesses(test: TestResult) -> str:
         busy = "" if device.utilisation is None else f" ({100 * device.utilisation:.0f} % busy)"
         parts.append(f"computed by {device.name}{busy}")
     return ", ".join(parts)
+
+
+QUIET = 0.01
+"""The share of a core that nobody misses."""
+
+
+def _render_others(numbers: Mapping[str, float]) -> Iterator[str]:
+    others = numbers.get("others")
+    if others is None:
+        return
+    if others >= QUIET:
+        yield f"other work took {format_percent(others, signed=False)} of the core"
+    elif numbers["steal"] < QUIET:
+        yield "the core to itself"
 
 
 # -- the summary, part by part ------------------------------------------------------------------

@@ -43,7 +43,7 @@ tests/perf/test_tabular.py::test_training_on_tictactoe[numpy]
 REGRESSED (high): time +35.2 % [+32.1, +38.5 %] against main (1a2b3c4), allowed +5.0 %
   why: slower than the allowed +5.0 %, beyond doubt
   time a call: 10 ms → 13.6 ms (110,626 steps/s), 10 blocks of 8 sliced pairs, 2 calls a slice
-  witnesses: CPU time +35.4 %, steal at most 0.64 %, preempted 21 times/s
+  witnesses: CPU time +35.4 %, the core to itself, steal at most 0.64 %, preempted 21 times/s
   phases: learn adds +33.0 % of the whole call
   detects: a slowdown of +13.6 % would have been called in nine of ten cases
   changed: the source of rl_impls/tabular/arrays.py:ArrayLearner.learn, \

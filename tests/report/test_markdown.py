@@ -75,7 +75,7 @@ ffffffffff with uncommitted changes against main (1a2b3c4): **1 of 5 tests slowe
 REGRESSED (notice): time +8.0 % [+7.0, +9.0 %] against main (1a2b3c4), allowed +5.0 %
   why: slower than the allowed +5.0 %, beyond doubt
   time a call: 100 ms → 108 ms (9,259 steps/s), 2 blocks of 4 sliced pairs, 1 call a slice
-  witnesses: CPU time +8.0 %, steal at most 0.00 %, preempted 0 times/s
+  witnesses: CPU time +8.0 %, the core to itself, steal at most 0.00 %, preempted 0 times/s
   repeat: pytest --rlperf test_agents.py::test_update
 ```
 

@@ -15,6 +15,7 @@ from pytest_rlperf.errors import UsageError
 from pytest_rlperf.files import read_figure
 from pytest_rlperf.model.block import Block, RankFacts
 from pytest_rlperf.model.metric import Outcome, Severity
+from pytest_rlperf.model.plan import Mode, Plan
 from pytest_rlperf.model.profile import Explanation
 from pytest_rlperf.model.result import RunResult, Vanished
 from pytest_rlperf.model.spec import Spec
@@ -327,11 +328,19 @@ def test_witnesses_are_taken_over_all_blocks():
     head = side([10**9], preempted=6, cpu_ns=(2 * 10**9,))
     busy = Block(head, side([10**9]), core=0, steal=0.2)
     found = witnesses(a_test(blocks=(quiet, busy)))
-    assert found == {"steal": 0.2, "preempted_per_s": 3.0, "cpu_change": 0.5}
+    assert found == {"steal": 0.2, "preempted_per_s": 3.0, "cpu_change": 0.5, "others": 0.0}
+
+
+def test_what_others_took_of_the_core_is_told_where_the_sides_take_turns():
+    waited = Block(side([80], wall_ns=(100,)), side([100], wall_ns=(100,)), core=0)
+    assert witnesses(a_test(blocks=(waited,)))["others"] == pytest.approx(0.1)
+    at_once = replace(a_test(blocks=(waited,)), plan=Plan(Mode.CONCURRENT, 1, 2, 1))
+    assert "others" not in witnesses(at_once)
 
 
 def test_without_a_partner_there_is_no_change_of_cpu_time():
-    assert witnesses(a_test(blocks=(block([10], None),))).keys() == {"steal", "preempted_per_s"}
+    alone = a_test(blocks=(block([10], None),))
+    assert witnesses(alone).keys() == {"steal", "preempted_per_s", "others"}
 
 
 def test_a_written_result_reads_back(tmp_path: Path):

@@ -21,9 +21,10 @@ from pytest_rlperf.report.terminal import (
     render_sections,
     render_table,
     render_values,
+    render_witnesses,
 )
 from pytest_rlperf.report.text import Style, render_summary, render_undecided
-from tests.factories import a_test, block, run_result, verdict
+from tests.factories import a_test, block, run_result, side, verdict
 from tests.sample_runs import EVERYTHING
 
 MS = 10**6
@@ -160,6 +161,19 @@ def test_the_summary_counts_the_worst_first():
         == "1 regressed, 1 failed, 1 no baseline, 1 slower (allowed), 1 unchanged"
     )
     assert render_summary(run_result()) == ""
+
+
+@pytest.mark.parametrize(
+    ("own", "steal", "told"),
+    [
+        (100, 0.0, "the core to itself, steal at most 0.00 %"),
+        (82, 0.0, "other work took 18.0 % of the core, steal at most 0.00 %"),
+        (100, 0.2, "CPU time +0.00 %, steal at most 20.0 %"),
+    ],
+)
+def test_what_the_machine_did_meanwhile_is_told_in_words(own: int, steal: float, told: str):
+    played = Block(*(side([own], wall_ns=(100,)) for _ in range(2)), core=0, steal=steal)
+    assert told in render_witnesses(a_test(blocks=(played,)))
 
 
 def test_a_regression_shows_its_numbers_its_evidence_and_how_to_see_it_again():

@@ -74,7 +74,7 @@ TEST: Mapping[str, str] = {
     "steps": "steps in one call",
     "source_hash": "of the text of the test",
     "work": "counts that both sides had to agree on",
-    "witnesses": "CPU time, steal and preemptions while it was measured",
+    "witnesses": "CPU time, other work on the core, steal and preemptions while it was measured",
     "device": "of arrays that are computed after the call: where, and how busy it was; else null",
     "repeat_command": "measures this test again",
     "first_call_ns": "the first call of a process, with compiling and cold caches",
