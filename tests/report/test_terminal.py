@@ -172,7 +172,7 @@ def test_the_summary_counts_the_worst_first():
     ],
 )
 def test_what_the_machine_did_meanwhile_is_told_in_words(own: int, steal: float, told: str):
-    played = Block(*(side([own], wall_ns=(100,)) for _ in range(2)), core=0, steal=steal)
+    played = Block(side([own], wall_ns=(100,)), side([own], wall_ns=(100,)), 0, steal=steal)
     assert told in render_witnesses(a_test(blocks=(played,)))
 
 
