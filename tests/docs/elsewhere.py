@@ -102,7 +102,6 @@ TESTED: Mapping[str, str] = {
     "rlperf comment": COMMENTED,
     "rlperf comment rlperf-report": COMMENTED,
     "rlperf compare": COMPARED,
-    "rlperf compare A B": COMPARED,
     "rlperf compare before.json after.json": COMPARED,
     "rlperf duet": f"{DUETS}::test_a_command_is_as_fast_as_itself",
     "rlperf duet 'python old.py' 'python new.py'": f"{DUETS}::"

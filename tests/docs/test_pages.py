@@ -47,6 +47,10 @@ def test_blocks_can_be_read_by_what_they_are_for(page: Page):
             READERS[block.language](dedent(block.text).replace("…", "..."))
 
 
+def test_the_readme_is_read_in_minutes():
+    assert len(read_page("README.md").text.splitlines()) <= 150
+
+
 # -- links --------------------------------------------------------------------------------------
 
 
