@@ -202,6 +202,10 @@ TESTED: Mapping[str, str] = {
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
     "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",
+    "make test-pythons": "tests/docs/test_make.py::"
+    "test_pythons_that_are_not_here_are_named_and_what_ran_is_said",
+    "make test-lowest": "tests/docs/test_make.py::"
+    "test_the_lock_of_lowest_versions_has_those_that_pyproject_allows",
     "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
 }
 """By the node id of the test. One command may stand for several ways of writing it."""
@@ -276,5 +280,5 @@ SHORTENED: Mapping[str, str] = {
 }
 """What takes minutes or hours, with how it ends soon; run in this repository."""
 
-IN_CI = frozenset({"make setup", "make lint", "make test", "make test-extras"})
+IN_CI = frozenset({"make setup", "make lint", "make test", "make test-extras", "make test-wheel"})
 """They run the tests themselves."""
