@@ -4,12 +4,25 @@ import re
 import tomllib
 from xml.etree import ElementTree
 
+import pytest
+
 from pytest_rlperf.prove.rates import rate_of
 from tests.docs.markdown import read_page
+from tests.evidence.duet import play
 from tests.evidence.picture.__main__ import drawn
 from tests.evidence.picture.badges import badges
-from tests.evidence.picture.shares import TRACK, Row, draw, recorded, sentence
+from tests.evidence.picture.shares import (
+    DUETS,
+    TRACK,
+    VERDICTS,
+    Row,
+    draw,
+    recorded,
+    sentence,
+)
 from tests.evidence.picture.svg import FOLDER, ROOT
+from tests.evidence.proof import records
+from tests.evidence.proof.summary import percent, summarise
 
 RENEW = "renew it with `python -m tests.evidence.picture`"
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,6 +41,30 @@ def test_a_picture_is_what_its_program_and_records_say():
 
 def test_the_readme_says_the_picture_in_words():
     assert sentence(recorded()) in " ".join(read_page("README.md").text.split()), RENEW
+
+
+def test_the_rest_of_what_the_readme_says_of_the_picture_holds():
+    text = " ".join(read_page("README.md").text.split())
+    same = [r for r in play.read(DUETS) if r.load and r.tool == "hyperfine" and not r.truth]
+    faster = sum(r.says_faster for r in same)
+    assert f"Of the {len(same)} unchanged pairs it read {faster} more as *faster*" in text
+
+
+@pytest.mark.parametrize("case", ["aa", "plus10", "every-4th"])
+def test_the_readme_says_rates_and_bounds_as_they_are(case: str):
+    figures = summarise([r for r in records.read(VERDICTS) if r.case == case and r.load])
+    rate = figures.share("regressed")
+    bound = f"at least {percent(rate.low)}" if rate.hits else f"at most {percent(rate.high)}"
+    assert f"| {rate.hits} of {rate.n} | {bound} |" in read_page("README.md").text
+
+
+def test_the_readme_says_what_a_verdict_takes():
+    took = {
+        case: summarise([r for r in records.read(VERDICTS) if r.case == case]).median_seconds
+        for case in ("aa", "plus10")
+    }
+    text = " ".join(read_page("README.md").text.split())
+    assert f"took {took['aa']:.1f} s each where nothing changed, {took['plus10']:.1f} s at" in text
 
 
 def test_a_bar_is_as_long_as_its_share_and_none_is_drawn_for_nothing():
