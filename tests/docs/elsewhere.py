@@ -58,6 +58,9 @@ COMPARED_PRESETS = (
 
 TESTED: Mapping[str, str] = {
     "rlperf demo": DEMONSTRATED,
+    "rlperf demo --folder demo": DEMONSTRATED,
+    "python -m tests.browser demo/report/report.html pictures": "tests/browser/"
+    "test_report_page.py::test_pictures_for_people_are_taken_in_light_and_dark",
     "rlperf upgrade": UPGRADED,
     "rlperf upgrade 'numpy==2.4.6' -- tests": UPGRADED,
     "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
