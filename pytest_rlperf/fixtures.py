@@ -3,9 +3,9 @@ worker, and call once elsewhere; and `rlperf_size`, the size of the input. Tests
 here by the sizes of their inputs and of their jobs.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar, overload
 
 import pytest
 
@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from pytest_rlperf.mpi.rank_session import Here
     from pytest_rlperf.worker.calls import Calls, Work
     from pytest_rlperf.worker.player import Player
+
+Given = ParamSpec("Given")
+Returned = TypeVar("Returned")
 
 MPI_FIXTURE = "rlperf_mpi"
 MEMORY_FIXTURE = "rlperf_memory"
@@ -37,8 +40,22 @@ class Rlperf:
         self._steps = steps
         self._called = False
 
+    @overload
+    def __call__(
+        self,
+        func: Callable[Given, Coroutine[Any, Any, Returned]],
+        /,
+        *args: Given.args,
+        **kwargs: Given.kwargs,
+    ) -> Returned: ...
+
+    @overload
+    def __call__(
+        self, func: Callable[Given, Returned], /, *args: Given.args, **kwargs: Given.kwargs
+    ) -> Returned: ...
+
     def __call__(self, func: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-        """Measure `func(*args, **kwargs)`."""
+        """Measure `func(*args, **kwargs)`, awaited where it is a coroutine function."""
         return self._run(func, args, kwargs)
 
     def measure(

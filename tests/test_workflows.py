@@ -1,7 +1,11 @@
 """What our own workflows and hook promise: when they run, on what, and with which rights."""
 
+import os
 import re
 import shlex
+import subprocess
+import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +19,7 @@ ROOT = Path(__file__).parents[1]
 WORKFLOWS = ROOT / ".github/workflows"
 OURS = "./.github/actions/rlperf"
 PINNED = re.compile(r"[\w.-]+/[\w./-]+@[0-9a-f]{40}")
-MAY_WRITE = {"record": {"contents"}, "comment": {"pull-requests"}}
+MAY_WRITE = {"record": {"contents"}, "comment": {"pull-requests"}, "publish": {"id-token"}}
 """All else may read at most, and what a pull request starts is not among them."""
 
 
@@ -65,7 +69,7 @@ def test_a_fork_is_commented_on_by_a_workflow_of_the_main_branch():
     assert job["steps"][-1]["with"] == {"task": "comment"}
 
 
-@pytest.mark.parametrize("name", ["rlperf.yml", "rlperf-comment.yml"])
+@pytest.mark.parametrize("name", ["rlperf.yml", "rlperf-comment.yml", "release.yml"])
 def test_jobs_have_the_least_permissions(name: str):
     found = workflow(name)
     assert found["permissions"] == {}
@@ -74,6 +78,32 @@ def test_jobs_have_the_least_permissions(name: str):
         assert {each for each, right in rights.items() if right != "read"} == MAY_WRITE.get(
             job, set()
         )
+
+
+def test_a_release_publishes_what_was_checked_without_a_token_and_with_attestations():
+    assert started_by("release.yml") == {"release": {"types": ["published"]}}
+    jobs = workflow("release.yml")["jobs"]
+    assert {"run": "make test-wheel"} in jobs["build"]["steps"]
+    publish = jobs["publish"]
+    assert publish["needs"] == "build"
+    assert publish["environment"]["name"] == "pypi"
+    download, upload = publish["steps"]
+    assert download["with"] == {"name": "dist", "path": "dist"}
+    assert upload["uses"].startswith("pypa/gh-action-pypi-publish@")
+    assert upload["with"] == {"attestations": True}
+    assert "secrets." not in (WORKFLOWS / "release.yml").read_text()
+
+
+@pytest.mark.parametrize(
+    ("tag", "code"), [("v{}", 0), ("{}", 1), ("v{}.1", 1), ('v{}"; import os #', 1)]
+)
+def test_a_tag_that_is_not_the_version_ends_a_release(tag: str, code: int):
+    steps = workflow("release.yml")["jobs"]["build"]["steps"]
+    (step,) = [step for step in steps if "TAG" in step.get("env", {})]
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    env = {**os.environ, "TAG": tag.format(version)}
+    words = [sys.executable, *shlex.split(step["run"])[1:]]
+    assert subprocess.run(words, cwd=ROOT, env=env, capture_output=True).returncode == code
 
 
 @pytest.mark.parametrize("path", [ACTION, *sorted(WORKFLOWS.glob("*.yml"))], ids=lambda p: p.name)

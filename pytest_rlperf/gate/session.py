@@ -407,8 +407,9 @@ class GateSession(MeasuringSession):
         line = render_header(partner, s.budget_s, available_cores(), most_s)
         return [f"rlperf: {line}", *render_both(self._environments)]
 
+    # The type is in quotes here and below: pytest 8.2 does not have it.
     def pytest_terminal_summary(
-        self, terminalreporter: pytest.TerminalReporter, exitstatus: int
+        self, terminalreporter: "pytest.TerminalReporter", exitstatus: int
     ) -> None:
         if self._settings.terse:
             broken = terminalreporter.stats.get("error", ())
@@ -424,7 +425,7 @@ class GateSession(MeasuringSession):
         for annotation in self._published.annotations:
             terminalreporter.write_line(annotation)
 
-    def _tell(self, run: RunResult, terminal: pytest.TerminalReporter) -> None:
+    def _tell(self, run: RunResult, terminal: "pytest.TerminalReporter") -> None:
         terminal.ensure_newline()
         summary = f"{render_summary(run) or 'no tests'} in {run.seconds:.0f} s"
         terminal.section(f"rlperf: {self._of_shard}{summary}")

@@ -101,7 +101,8 @@ class ProofSession(MeasuringSession):
         )
         return f"rlperf: {render_header(proving, s.budget_s, available_cores())}"
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    # The type is in quotes: pytest 8.2 does not have it.
+    def pytest_terminal_summary(self, terminalreporter: "pytest.TerminalReporter") -> None:
         run = self._run
         if run is None or run.proof is None:
             return

@@ -4,12 +4,14 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from PIL import Image, ImageStat
 
 from pytest_rlperf.report.page.document import render_page
 from pytest_rlperf.report.page.markup import anchor
 from tests.factories import run_result
 from tests.sample_runs import BROKEN, EVERYTHING, SAME, SLOWER
 
+from .__main__ import main
 from .chromium import PAINTED, Page
 
 OPENS_WITHIN_MS = 2000
@@ -227,3 +229,15 @@ def test_hundreds_of_tests_open_within_two_seconds(page: Page, large_report: str
     assert page.count(SHOWN) == 500
     spent = {each["name"]: each["value"] for each in page.call("Performance.getMetrics")["metrics"]}
     assert spent["TaskDuration"] * 1000 < OPENS_WITHIN_MS
+
+
+def test_pictures_for_people_are_taken_in_light_and_dark(reports: Path, report: str):
+    folder = reports / "pictures"
+    main(Path(report.removeprefix("file://")), folder)
+    assert {path.stem for path in folder.iterdir()} >= {"desktop", "desktop-dark", "phone"}
+    brightness = {}
+    for name in ("desktop", "desktop-dark"):
+        with Image.open(folder / f"{name}.png") as taken:
+            assert taken.size == (DESKTOP, 1000)
+            brightness[name] = ImageStat.Stat(taken.convert("L")).mean[0]
+    assert brightness["desktop"] > 128 > brightness["desktop-dark"]

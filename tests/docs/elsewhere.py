@@ -58,6 +58,9 @@ COMPARED_PRESETS = (
 
 TESTED: Mapping[str, str] = {
     "rlperf demo": DEMONSTRATED,
+    "rlperf demo --folder demo": DEMONSTRATED,
+    "python -m tests.browser demo/report/report.html pictures": "tests/browser/"
+    "test_report_page.py::test_pictures_for_people_are_taken_in_light_and_dark",
     "rlperf upgrade": UPGRADED,
     "rlperf upgrade 'numpy==2.4.6' -- tests": UPGRADED,
     "rlperf upgrade 'numpy==2.5.0' 'torch==2.14' -- tests/perf": UPGRADED,
@@ -102,7 +105,6 @@ TESTED: Mapping[str, str] = {
     "rlperf comment": COMMENTED,
     "rlperf comment rlperf-report": COMMENTED,
     "rlperf compare": COMPARED,
-    "rlperf compare A B": COMPARED,
     "rlperf compare before.json after.json": COMPARED,
     "rlperf duet": f"{DUETS}::test_a_command_is_as_fast_as_itself",
     "rlperf duet 'python old.py' 'python new.py'": f"{DUETS}::"
@@ -203,6 +205,10 @@ TESTED: Mapping[str, str] = {
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
     "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",
+    "make test-pythons": "tests/docs/test_make.py::"
+    "test_pythons_that_are_not_here_are_named_and_what_ran_is_said",
+    "make test-lowest": "tests/docs/test_make.py::"
+    "test_the_lock_of_lowest_versions_has_those_that_pyproject_allows",
     "make lock": "tests/docs/test_make.py::test_a_lock_pins_every_extra_that_the_tests_need",
 }
 """By the node id of the test. One command may stand for several ways of writing it."""
@@ -277,5 +283,5 @@ SHORTENED: Mapping[str, str] = {
 }
 """What takes minutes or hours, with how it ends soon; run in this repository."""
 
-IN_CI = frozenset({"make setup", "make lint", "make test", "make test-extras"})
+IN_CI = frozenset({"make setup", "make lint", "make test", "make test-extras", "make test-wheel"})
 """They run the tests themselves."""

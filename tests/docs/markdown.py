@@ -1,4 +1,4 @@
-"""README.md and docs/*.md, taken apart: fenced blocks, code in sentences, links, headings."""
+"""The READMEs and docs/*.md, taken apart: fenced blocks, code in sentences, links, headings."""
 
 import re
 from dataclasses import dataclass
@@ -73,4 +73,4 @@ def read_page(name: str) -> Page:
 
 def pages() -> list[Page]:
     names = sorted(f"docs/{path.name}" for path in (ROOT / "docs").glob("*.md"))
-    return [read_page(name) for name in ("README.md", *names)]
+    return [read_page(name) for name in ("README.md", "rl_impls/README.md", *names)]

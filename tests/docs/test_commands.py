@@ -1,4 +1,4 @@
-"""Every command in README.md and docs is run by a test: nobody can add one silently."""
+"""Every command in the READMEs and docs is run by a test: nobody can add one silently."""
 
 import ast
 import re

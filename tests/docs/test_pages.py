@@ -6,6 +6,7 @@ import ast
 import re
 import tomllib
 from collections.abc import Callable
+from pathlib import Path
 from textwrap import dedent
 
 import pytest
@@ -45,6 +46,16 @@ def test_blocks_can_be_read_by_what_they_are_for(page: Page):
     for block in page.blocks:
         if block.language in READERS:
             READERS[block.language](dedent(block.text).replace("…", "..."))
+
+
+def test_the_readme_is_read_in_minutes():
+    assert len(read_page("README.md").text.splitlines()) <= 150
+
+
+@pytest.mark.parametrize("path", sorted((ROOT / "docs/pictures").iterdir()), ids=lambda p: p.name)
+def test_a_picture_is_small_and_shown_by_some_page(path: Path):
+    assert path.stat().st_size < 150_000
+    assert any(link.endswith(f"pictures/{path.name}") for page in pages() for link in page.links)
 
 
 # -- links --------------------------------------------------------------------------------------

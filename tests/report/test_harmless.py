@@ -32,6 +32,15 @@ def test_what_acts_on_its_reader_is_written_out(text: str, said: str):
     assert printable(text) == shown(text) == said
 
 
+def test_it_can_be_let_go_of_after_its_stream_was_closed():
+    """By the garbage collector, in silence: Python 3.13 tells of every stream that it cannot."""
+    stream = io.StringIO()
+    harmless = Harmless(stream)
+    stream.close()
+    harmless.close()
+    assert harmless.closed
+
+
 @pytest.mark.parametrize("order", ["::error::forged", "##[error]forged", "  ::error::forged"])
 def test_no_line_is_an_order_to_the_job_that_shows_it(order: str):
     assert order not in shown("fine\n", order)

@@ -22,7 +22,7 @@ from rl_impls.agents.ppo import PPOSettings
 from rl_impls.errors import AgentFileError, SettingError, SpaceError
 from rl_impls.replay.uniform import UniformReplay
 
-README = Path(__file__).parents[2] / "README.md"
+README = Path(__file__).parents[2] / "rl_impls/README.md"
 CARTPOLE, GAME = "rl_impls/CartPole-v1", "TicTacToe-v0"
 HEAVY = ("numpy", "numba", "gymnasium", "torch", "jax")
 

@@ -111,7 +111,7 @@ def breakable(name: str) -> Markup:
 def with_code(text: str) -> Markup:
     """Return text whose parts between backticks are code, as in Markdown."""
     parts = text.split("`")
-    if len(parts) % 2 == 0:  # one is left over
+    if len(parts) % 2 == 0 or "" in parts[1::2]:  # one is left over, or nothing between two
         return together(text)
     return together(element("code", part) if n % 2 else part for n, part in enumerate(parts))
 

@@ -18,6 +18,7 @@ from tests.integration.projects import Workshop
 
 PAGES = (
     "README.md",
+    "docs/asv.md",
     "docs/baselines.md",
     "docs/ci.md",
     "docs/pytest-benchmark.md",
@@ -27,6 +28,10 @@ PAGES = (
 )
 IN_SENTENCES = (
     "pytest",
+    "pytest --rlperf --rlperf-against=HEAD",
+    "pytest --rlperf --rlperf-against=main",
+    "pytest --rlperf --rlperf-against=main --rlperf-threshold=5%",
+    "pytest --rlperf --rlperf-against=main...",
     'make perf ARGS="--rlperf-against=HEAD"',
     "pytest --rlperf --rlperf-against=main... --rlperf-report=DIR",
     "rlperf doctor",
@@ -35,11 +40,35 @@ IN_SENTENCES = (
     'mpiexec -n 2 python -c "import mpi4py.MPI, numpy"',
 )
 """Those that need nothing but a project."""
+INI_OF_SHOWN = "[pytest]\npythonpath = .\n"
+BUFFER = """
+class ReplayBuffer:
+    def __init__(self, rows):
+        self.rows = rows
+
+    @classmethod
+    def filled(cls, size):
+        return cls(list(range(size)))
+
+    def sample(self, number):
+        return self.rows[:number]
+"""
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_the_commands_of_a_page_end_as_it_says(workshop: Workshop, name: str):
     assert walk(prepared(workshop, name.replace("/", "-")), read_page(name))
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/writing-tests.md"])
+def test_the_test_that_a_page_shows_is_one(workshop: Workshop, name: str):
+    page = read_page(name)
+    (block,) = [each for each in page.blocks if "def test_sample(rlperf)" in each.text]
+    project = empty(workshop, f"shown-{name.replace('/', '-')}")
+    project.write({"mylib.py": BUFFER, "test_buffer.py": block.text, "pytest.ini": INI_OF_SHOWN})
+    ended = run(project, Command("pytest test_buffer.py"))
+    assert ended.code == 0, ended.text
+    assert "1 passed" in ended.text
 
 
 def test_whoever_follows_the_first_steps_sees_a_regression_and_then_none(workshop: Workshop):

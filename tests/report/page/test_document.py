@@ -225,7 +225,8 @@ def bare_run(text: str) -> RunResult:
 @examples
 @given(st.text(min_size=1))
 def test_no_name_or_reason_changes_the_structure_of_the_page(text: str):
-    found = parsed(render_page(bare_run(text), [text]))
+    note = text.replace("`", "'")  # a part of a note between two of these is code
+    found = parsed(render_page(bare_run(text), [note]))
     assert found.skeleton == parsed(render_page(bare_run("x"), ["x"])).skeleton
 
 

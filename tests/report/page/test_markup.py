@@ -20,6 +20,7 @@ def test_text_is_escaped_and_markup_is_not():
         ("run `rlperf doctor` <here>", "run <code>rlperf doctor</code> &lt;here&gt;"),
         ("`a<b` and `c`", "<code>a&lt;b</code> and <code>c</code>"),
         ("one ` is left", "one ` is left"),
+        ("nothing in `` here", "nothing in `` here"),
         ("none", "none"),
     ],
 )
