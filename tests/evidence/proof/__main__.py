@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from types import FrameType
 
-from . import cross, sessions
+from . import cross, readings, sessions
 from .cases import CASES, by_name
 from .children import LoadEndedError
 from .records import read
@@ -34,6 +34,8 @@ def parser() -> argparse.ArgumentParser:
     table = commands.add_parser("table", help="print the table as markdown")
     table.add_argument("file", type=Path)
     table.add_argument("--short", action="store_true", help="a line a case")
+    read_table = commands.add_parser("readings", help="print what was read of known changes")
+    read_table.add_argument("file", type=Path)
     return root
 
 
@@ -47,6 +49,9 @@ def main(argv: Sequence[str] | None = None) -> int:
         if options.command == "table":
             records = read(options.file)
             print(render(records, options.file.name, short=options.short), end="")
+            return 0
+        if options.command == "readings":
+            print(readings.render(read(options.file)), end="")
             return 0
         if options.command == "cross":
             print(cross.render(sessions.read(options.file)), end="")

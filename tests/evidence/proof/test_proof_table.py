@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from . import readings
 from .cases import CASES, Case, Requirement, by_name
 from .records import CRASHED, Facts, Record, Verdict, append, from_line, read, to_line
 from .schedule import counted, next_case, suites_run, variant_of
@@ -182,3 +183,19 @@ def test_figures_of_several_revisions_are_told_apart() -> None:
 def test_case_names_are_unique_and_their_suites_divide_evenly() -> None:
     assert len({case.name for case in CASES}) == len(CASES)
     assert all(case.change.extra_units >= 0 for case in CASES)
+
+
+def test_a_diluted_change_is_read_as_what_it_comes_to() -> None:
+    """+10 % of work that is nine tenths of a test: its intervals hold +9 %, and not +10 %."""
+    diluted = [
+        record(
+            case="mpi-plus10",
+            truth=0.1,
+            verdict=Verdict(
+                "f.py::test", "regressed", 0.09 + off, 0.085 + off, 0.095 + off, 6, 0.06
+            ),
+        )
+        for off in (-0.002, 0.0, 0.002)
+    ]
+    *_, row = readings.render([*diluted, CRASH]).splitlines()
+    assert row.startswith("| mpi-plus10 | blas | 3 | +10.0% | +9.00% ± 0.12% | 0 (0% to 71%) | 3 (")
