@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from rl_impls.agents.ppo import PPO, PPOSettings
     from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
     from rl_impls.agents.sac import SAC, SACSettings
+    from rl_impls.agents.td3 import TD3, TD3Settings
     from rl_impls.api import evaluate, load, make, train
     from rl_impls.learning import KeepBest, Report, StopAt
     from rl_impls.tabular import (
@@ -38,6 +39,7 @@ __all__ = [
     "PPO",
     "QRDQN",
     "SAC",
+    "TD3",
     "BatchQLearning",
     "CompiledQLearning",
     "DQNSettings",
@@ -53,6 +55,7 @@ __all__ = [
     "SACSettings",
     "SparseQLearning",
     "StopAt",
+    "TD3Settings",
     "evaluate",
     "load",
     "make",

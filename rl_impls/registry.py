@@ -74,6 +74,9 @@ AGENTS: Final[dict[str, AgentEntry]] = {
     "sac": AgentEntry(
         "rl_impls.agents.sac:SACSettings", {NUMPY: "rl_impls.agents.sac:SAC"}, ("serial",)
     ),
+    "td3": AgentEntry(
+        "rl_impls.agents.td3:TD3Settings", {NUMPY: "rl_impls.agents.td3:TD3"}, ("serial",)
+    ),
     "pixel-dqn": AgentEntry(
         "rl_impls.agents.dqn:PixelSettings",
         {"torch": "rl_impls.backends.torch.pixel_dqn:PixelDQN"},
@@ -175,6 +178,12 @@ PRESETS: Final[dict[tuple[str, str], Preset]] = {
         "sac",
         1,
         "rl-zoo3's learning rate, sac.yml; smaller networks",
+        {"hidden": (64, 64), "learning_rate": 1e-3, "buffer": 100_000},
+    ),
+    ("td3", "Pendulum-v1"): Preset(
+        "td3",
+        1,
+        "rl-zoo3's learning rate, td3.yml; smaller networks",
         {"hidden": (64, 64), "learning_rate": 1e-3, "buffer": 100_000},
     ),
 }

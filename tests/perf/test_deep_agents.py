@@ -10,6 +10,7 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.td3 import TD3, TD3Settings
 from rl_impls.envs.control.make import make_batch
 
 pytestmark = pytest.mark.rlperf(category="rl")
@@ -25,6 +26,7 @@ LEARNERS: dict[str, tuple[Any, Any, str, int]] = {
     "dqn": (DQN, DQNSettings(**FILLED), CARTPOLE, 20),
     "qr-dqn": (QRDQN, QRDQNSettings(**FILLED), CARTPOLE, 10),
     "sac": (SAC, SACSettings(**FILLED), PENDULUM, 2),
+    "td3": (TD3, TD3Settings(**FILLED), PENDULUM, 2),
 }
 
 

@@ -10,6 +10,7 @@ from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
 from rl_impls.registry import preset_for
 
 OURS, SB3, TEXTBOOK = "rl_impls", "stable-baselines3", "textbook"
@@ -59,6 +60,7 @@ QR_DQN: Final = QRDQNSettings(
 )  # fmt: skip
 # The actor of Stable-Baselines3 learns at every update of the critics.
 SAC: Final = SACSettings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000, actor_every=1)
+TD3: Final = TD3Settings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000)
 PRESET_DQN: Final = cast(DQNSettings, preset_for("dqn", "CartPole-v1").settings)
 PRESET_QR_DQN: Final = preset_for("qr-dqn", "CartPole-v1").settings
 PRESET_PPO: Final = preset_for("ppo", "CartPole-v1").settings
@@ -85,6 +87,7 @@ TASKS: Final = (
     Task("dqn", LANDER, 100_000, -200.0, 200.0, replace(DQN, epsilon_over=12_000)),
     Task("qr-dqn", LANDER, 100_000, -200.0, 200.0, replace(QR_DQN, epsilon_over=12_000)),
     Task("sac", LANDER_CONTINUOUS, 30_000, -200.0, 200.0, replace(SAC, learning_rate=3e-4)),
+    Task("td3", PENDULUM, 10_000, -1200.0, -150.0, TD3),
     # As somebody trains who names the environment and nothing else.
     Task("dqn", OWN_CARTPOLE, 100_000, 20.0, 500.0, PRESET_DQN, sides=(OURS,), wanted=475.0),
     Task("sac", OWN_PENDULUM, 20_000, -1200.0, -150.0, PRESET_SAC, sides=(OURS,), wanted=-200.0),

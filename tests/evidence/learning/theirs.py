@@ -6,15 +6,19 @@ import time
 from functools import partial
 from typing import Any
 
+import numpy as np
 import stable_baselines3
 import torch
 from sb3_contrib import QRDQN
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.noise import NormalActionNoise
 
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
+from rl_impls.agents.twin_critics import TwinSettings
 from tests.evidence.learning.played import N_VALIDATIONS, Played, judged, validated
 from tests.evidence.learning.tasks import Task
 from tests.evidence.peers.theirs import Player, Watch
@@ -59,13 +63,25 @@ def model_of(task: Task, seed: int) -> Any:
                 "MlpPolicy", env, **of_dqn(settings, task.steps, nets), **shared
             )
         case SACSettings():
-            return stable_baselines3.SAC(
-                "MlpPolicy", env, buffer_size=settings.buffer, batch_size=settings.batch,
-                learning_starts=settings.learning_starts, tau=settings.tau,
-                gradient_steps=settings.n_updates, policy_kwargs=nets, **shared,
+            return stable_baselines3.SAC("MlpPolicy", env, **of_twins(settings, nets), **shared)
+        case TD3Settings():
+            size = env.action_space.shape
+            noise = NormalActionNoise(np.zeros(size), np.full(size, settings.noise))
+            return stable_baselines3.TD3(
+                "MlpPolicy", env, policy_delay=settings.actor_every, action_noise=noise,
+                target_policy_noise=settings.target_noise,
+                target_noise_clip=settings.target_clip, **of_twins(settings, nets), **shared,
             )  # fmt: skip
         case _:
             raise ValueError(f"Stable-Baselines3 has no {task.agent}")
+
+
+def of_twins(settings: TwinSettings, nets: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "buffer_size": settings.buffer, "batch_size": settings.batch,
+        "learning_starts": settings.learning_starts, "tau": settings.tau,
+        "gradient_steps": settings.n_updates, "policy_kwargs": nets,
+    }  # fmt: skip
 
 
 def of_dqn(settings: DQNSettings, n_steps: int, nets: dict[str, Any]) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.registry import make_agent
 from rl_impls.runtimes import Every, run
@@ -50,6 +51,12 @@ SHORT = {
         SACSettings(hidden=(64, 64), learning_rate=1e-3, batch=128, learning_starts=500),
         1,
         6000,
+    ),
+    "td3": Short(
+        PENDULUM,
+        TD3Settings(hidden=(64, 64), learning_rate=1e-3, batch=128, learning_starts=500),
+        1,
+        8000,
     ),
 }
 

@@ -12,6 +12,7 @@ from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.td3 import TD3, TD3Settings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import AgentFileError
 from rl_impls.runtimes import Every, run
@@ -25,6 +26,7 @@ AGENTS: dict[str, tuple[Any, Any, str]] = {
     "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
     "qr-dqn": (QRDQN, QRDQNSettings(**REPLAY, target_every=50, n_quantiles=5), CARTPOLE),
     "sac": (SAC, SACSettings(**REPLAY), "rl_impls/Pendulum-v1"),
+    "td3": (TD3, TD3Settings(**REPLAY), "rl_impls/Pendulum-v1"),
 }
 
 
