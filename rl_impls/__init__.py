@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from rl_impls.agents.dqn import DQN, DQNSettings
     from rl_impls.agents.ppo import PPO, PPOSettings
     from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+    from rl_impls.agents.rainbow import RainbowLite, RainbowLiteSettings
     from rl_impls.agents.sac import SAC, SACSettings
     from rl_impls.agents.td3 import TD3, TD3Settings
     from rl_impls.api import evaluate, load, make, train
@@ -51,6 +52,8 @@ __all__ = [
     "OptimalQLearning",
     "PPOSettings",
     "QRDQNSettings",
+    "RainbowLite",
+    "RainbowLiteSettings",
     "Report",
     "SACSettings",
     "SparseQLearning",

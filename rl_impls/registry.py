@@ -61,6 +61,11 @@ AGENTS: Final[dict[str, AgentEntry]] = {
         {NUMPY: "rl_impls.agents.qr_dqn:QRDQN"},
         ("serial", "actor-learner", "mpi-central"),
     ),
+    "rainbow-lite": AgentEntry(
+        "rl_impls.agents.rainbow:RainbowLiteSettings",
+        {NUMPY: "rl_impls.agents.rainbow:RainbowLite"},
+        ("serial",),
+    ),
     "ppo": AgentEntry(
         "rl_impls.agents.ppo:PPOSettings",
         {

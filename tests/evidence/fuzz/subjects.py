@@ -496,7 +496,7 @@ def _tables() -> list[bytes]:
 @cache
 def _agents() -> list[bytes]:
     contents = []
-    for name in ("ppo", "dqn", "sac", "td3"):
+    for name in ("ppo", "dqn", "rainbow-lite", "sac", "td3"):
         with _scratch("agent.npz") as path:
             env = "Pendulum-v1" if name in ("sac", "td3") else "CartPole-v1"
             preset = preset_for(name, env)

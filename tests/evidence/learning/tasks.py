@@ -9,6 +9,7 @@ from rl_impls.agents.agent import AgentSettings
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
 from rl_impls.agents.td3 import TD3Settings
 from rl_impls.registry import preset_for
@@ -61,6 +62,13 @@ QR_DQN: Final = QRDQNSettings(
 # The actor of Stable-Baselines3 learns at every update of the critics.
 SAC: Final = SACSettings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000, actor_every=1)
 TD3: Final = TD3Settings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000)
+# The same as DQN; Stable-Baselines3 has returns of several steps, and neither the streams nor the
+# priorities, nor double.
+RAINBOW: Final = RainbowLiteSettings(
+    hidden=(64, 64), learning_rate=6.3e-4, buffer=50_000, batch=128, learning_starts=1000,
+    update_every=4, n_updates=2, target_every=250, epsilon_over=6000, epsilon_end=0.1,
+    huber=1.0, beta_over=50_000,
+)  # fmt: skip
 PRESET_DQN: Final = cast(DQNSettings, preset_for("dqn", "CartPole-v1").settings)
 PRESET_QR_DQN: Final = preset_for("qr-dqn", "CartPole-v1").settings
 PRESET_PPO: Final = preset_for("ppo", "CartPole-v1").settings
@@ -87,6 +95,8 @@ TASKS: Final = (
     Task("dqn", LANDER, 100_000, -200.0, 200.0, replace(DQN, epsilon_over=12_000)),
     Task("qr-dqn", LANDER, 100_000, -200.0, 200.0, replace(QR_DQN, epsilon_over=12_000)),
     Task("sac", LANDER_CONTINUOUS, 30_000, -200.0, 200.0, replace(SAC, learning_rate=3e-4)),
+    Task("dqn", CARTPOLE, 50_000, 20.0, 500.0, replace(DQN, n_step=3), note="3 steps"),
+    Task("rainbow-lite", CARTPOLE, 50_000, 20.0, 500.0, RAINBOW),
     Task("td3", PENDULUM, 10_000, -1200.0, -150.0, TD3),
     # As somebody trains who names the environment and nothing else.
     Task("dqn", OWN_CARTPOLE, 100_000, 20.0, 500.0, PRESET_DQN, sides=(OURS,), wanted=475.0),

@@ -141,7 +141,7 @@ def test_both_sides_of_every_task_are_named_and_every_name_is_one():
     assert {side for task in TASKS for side in task.sides} == {OURS, SB3, TEXTBOOK}
 
 
-@pytest.mark.parametrize("agent", ["ppo", "dqn", "qr-dqn", "sac", "td3"])
+@pytest.mark.parametrize("agent", ["ppo", "dqn", "qr-dqn", "rainbow-lite", "sac", "td3"])
 @pytest.mark.parametrize("side", [OURS, SB3])
 def test_a_side_plays(agent, side):
     """In a process of its own: what torch warns of is nothing that a test here should fail on."""

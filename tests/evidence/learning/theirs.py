@@ -76,6 +76,10 @@ def model_of(task: Task, seed: int) -> Any:
             raise ValueError(f"Stable-Baselines3 has no {task.agent}")
 
 
+def several_steps(settings: DQNSettings) -> dict[str, Any]:
+    return {"n_steps": settings.n_step} if settings.n_step > 1 else {}
+
+
 def of_twins(settings: TwinSettings, nets: dict[str, Any]) -> dict[str, Any]:
     return {
         "buffer_size": settings.buffer, "batch_size": settings.batch,
@@ -89,7 +93,7 @@ def of_dqn(settings: DQNSettings, n_steps: int, nets: dict[str, Any]) -> dict[st
         "buffer_size": settings.buffer, "batch_size": settings.batch,
         "learning_starts": settings.learning_starts, "train_freq": settings.update_every,
         "gradient_steps": settings.n_updates, "target_update_interval": settings.target_every,
-        "max_grad_norm": settings.max_norm,
+        "max_grad_norm": settings.max_norm, **several_steps(settings),
         "exploration_fraction": min(settings.epsilon_over / n_steps, 1.0),
         "exploration_initial_eps": settings.epsilon_start,
         "exploration_final_eps": settings.epsilon_end, "policy_kwargs": nets,

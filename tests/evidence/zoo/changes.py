@@ -143,7 +143,7 @@ _BUGS = (
     ),
     (
         "no discount", ON_DQN, DQN,
-        "batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,",
+        "batch.terminated_t, self.settings.bootstrap, self.settings.huber, self._grad,",
         "batch.terminated_t, 1.0, self.settings.huber, self._grad,",
     ),
     (

@@ -10,6 +10,7 @@ from rl_impls.agents.agent import Shape
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
 from rl_impls.agents.td3 import TD3Settings
 from rl_impls.envs.control.step import Step
@@ -20,6 +21,7 @@ REPLAY: Any = {"hidden": (16,), "batch": 8, "buffer": 100, "learning_starts": 8}
 SETTINGS = {
     "dqn": DQNSettings(**REPLAY),
     "qr-dqn": QRDQNSettings(**REPLAY, n_quantiles=5),
+    "rainbow-lite": RainbowLiteSettings(**REPLAY),
     "ppo": PPOSettings(horizon=32, minibatch=8, hidden=(16,)),
     "sac": SACSettings(**REPLAY),
     "td3": TD3Settings(**REPLAY),

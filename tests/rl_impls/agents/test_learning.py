@@ -9,6 +9,7 @@ from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
 from rl_impls.agents.td3 import TD3Settings
 from rl_impls.envs.control.make import make_batch
@@ -43,6 +44,14 @@ SHORT = {
     "qr-dqn": Short(
         CARTPOLE,
         QRDQNSettings(learning_rate=1e-3, target_every=250, epsilon_over=5000, n_quantiles=20),
+        1,
+        20_000,
+    ),
+    "rainbow-lite": Short(
+        CARTPOLE,
+        RainbowLiteSettings(
+            learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0, beta_over=20_000
+        ),
         1,
         20_000,
     ),

@@ -11,6 +11,7 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLite, RainbowLiteSettings
 from rl_impls.agents.sac import SAC, SACSettings
 from rl_impls.agents.td3 import TD3, TD3Settings
 from rl_impls.envs.control.make import make_batch
@@ -25,6 +26,7 @@ AGENTS: dict[str, tuple[Any, Any, str]] = {
     "ppo": (PPO, PPOSettings(horizon=96, minibatch=40, n_epochs=2, hidden=(16,)), CARTPOLE),
     "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
     "qr-dqn": (QRDQN, QRDQNSettings(**REPLAY, target_every=50, n_quantiles=5), CARTPOLE),
+    "rainbow-lite": (RainbowLite, RainbowLiteSettings(**REPLAY, target_every=50), CARTPOLE),
     "sac": (SAC, SACSettings(**REPLAY), "rl_impls/Pendulum-v1"),
     "td3": (TD3, TD3Settings(**REPLAY), "rl_impls/Pendulum-v1"),
 }

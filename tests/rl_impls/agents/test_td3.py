@@ -1,5 +1,6 @@
 """TD3: its targets, gradients and delays against plain ones."""
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ SHAPE = Shape(1, 3, act_size=2, act_low=(-2.0, 0.0), act_high=(2.0, 1.0))
 def layers(net, params):
     """A network's weights and biases, taken apart by its sizes."""
     at = 0
-    for fan_in, fan_out in zip(net.sizes, net.sizes[1:], strict=False):
+    for fan_in, fan_out in pairwise(net.sizes):
         weight = params[at : at + fan_in * fan_out].reshape(fan_in, fan_out)
         at += fan_in * fan_out
         yield weight, params[at : at + fan_out]
