@@ -179,6 +179,18 @@ PRESETS: Final[dict[tuple[str, str], Preset]] = {
     ("ppo", "CartPole-v1"): Preset(
         "ppo", 8, "defaults; rl-zoo3's first learning rate, ppo.yml", {"learning_rate": 1e-3}
     ),
+    ("ppo", "Pendulum-v1"): Preset(
+        "ppo",
+        4,
+        "rl-zoo3, ppo.yml, without its gSDE; the usual minibatch of Stable-Baselines3",
+        {
+            "horizon": 4096,
+            "learning_rate": 1e-3,
+            "discount": 0.9,
+            "minibatch": 64,
+            "entropy_weight": 0.0,
+        },
+    ),
     ("sac", "Pendulum-v1"): Preset(
         "sac",
         1,

@@ -45,6 +45,8 @@ MEANINGS: Final[dict[str, str]] = {
     "n_step": "rewards that are added up before values bootstrap",
     "n_updates": "updates whenever it is time for one",
     "noise": "deviation of the noise of actions that are taken, for actions between -1 and 1",
+    "normalise_obs": "bring observations to one scale by what was seen so far",
+    "normalise_rewards": "divide rewards by the deviation of their discounted sums so far",
     "prioritised": "draw transitions by their last error",
     "priority_alpha": "how much errors count in that; 0: not at all",
     "priority_beta": "the first weight that makes up for it",

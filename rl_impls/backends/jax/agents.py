@@ -241,6 +241,7 @@ class JaxPPO(PPO):
         precompiled: bool = False,
     ) -> None:
         super().__init__(env, settings, seed=seed)
+        assert isinstance(self.actor, MLP)  # continuous actions are refused
         actor, critic = (NetworkSpec.of(net, remat=remat) for net in (self.actor, self.critic))
         self._round = compiled_round((actor, critic), self.settings)
         self.compile_s = 0.0

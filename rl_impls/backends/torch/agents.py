@@ -205,6 +205,7 @@ class TorchPPO(PPO):
         self._descent: Final = Descent(adams, self._computing, max_norm=self.settings.max_norm)
 
     def _make_optimisers(self) -> Sequence[Optimiser]:
+        assert isinstance(self.actor, MLP)  # continuous actions are refused
         self._nets = [TorchMLP(net, self._device) for net in (self.actor, self.critic)]
         rate = self.settings.rate()
         return [FlatAdam(net.in_order, rate, eps=ADAM_EPS) for net in self._nets]

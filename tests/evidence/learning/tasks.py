@@ -72,6 +72,7 @@ RAINBOW: Final = RainbowLiteSettings(
 PRESET_DQN: Final = cast(DQNSettings, preset_for("dqn", "CartPole-v1").settings)
 PRESET_QR_DQN: Final = preset_for("qr-dqn", "CartPole-v1").settings
 PRESET_PPO: Final = preset_for("ppo", "CartPole-v1").settings
+PENDULUM_PPO: Final = cast(PPOSettings, preset_for("ppo", "Pendulum-v1").settings)
 PRESET_SAC: Final = preset_for("sac", "Pendulum-v1").settings
 
 CARTPOLE, ACROBOT, PENDULUM = "CartPole-v1", "Acrobot-v1", "Pendulum-v1"
@@ -95,6 +96,17 @@ TASKS: Final = (
     Task("dqn", LANDER, 100_000, -200.0, 200.0, replace(DQN, epsilon_over=12_000)),
     Task("qr-dqn", LANDER, 100_000, -200.0, 200.0, replace(QR_DQN, epsilon_over=12_000)),
     Task("sac", LANDER_CONTINUOUS, 30_000, -200.0, 200.0, replace(SAC, learning_rate=3e-4)),
+    Task("ppo", PENDULUM, 61_440, -1200.0, -150.0, PENDULUM_PPO, n_envs=4),
+    Task(
+        "ppo",
+        PENDULUM,
+        61_440,
+        -1200.0,
+        -150.0,
+        replace(PENDULUM_PPO, normalise_obs=True, normalise_rewards=True),
+        n_envs=4,
+        note="on one scale",
+    ),
     Task("dqn", CARTPOLE, 50_000, 20.0, 500.0, replace(DQN, n_step=3), note="3 steps"),
     Task("rainbow-lite", CARTPOLE, 50_000, 20.0, 500.0, RAINBOW),
     Task("td3", PENDULUM, 10_000, -1200.0, -150.0, TD3),

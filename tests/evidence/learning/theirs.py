@@ -12,6 +12,7 @@ import torch
 from sb3_contrib import QRDQN
 from stable_baselines3.common.env_util import make_vec_env
 from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
@@ -33,7 +34,7 @@ def play(task: Task, seed: int) -> Played:
     seconds = time.process_time() - begin - watch.paused_s
     watch.judge()
     final = judged(Player(model), task.env)
-    model.policy.load_state_dict(watch.kept)
+    watch.restore_best()
     return Played(final, judged(Player(model), task.env), seconds)
 
 
@@ -48,6 +49,7 @@ def model_of(task: Task, seed: int) -> Any:
     nets: dict[str, Any] = {"net_arch": list(settings.hidden)}
     match settings:
         case PPOSettings():
+            env = on_one_scale(env, settings)
             return stable_baselines3.PPO(
                 "MlpPolicy", env, n_steps=settings.horizon // task.n_envs,
                 n_epochs=settings.n_epochs, batch_size=settings.minibatch,
@@ -74,6 +76,15 @@ def model_of(task: Task, seed: int) -> Any:
             )  # fmt: skip
         case _:
             raise ValueError(f"Stable-Baselines3 has no {task.agent}")
+
+
+def on_one_scale(env: VecEnv, settings: PPOSettings) -> VecEnv:
+    if not (settings.normalise_obs or settings.normalise_rewards):
+        return env
+    return VecNormalize(
+        env, norm_obs=settings.normalise_obs, norm_reward=settings.normalise_rewards,
+        gamma=settings.discount,
+    )  # fmt: skip
 
 
 def several_steps(settings: DQNSettings) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
 from rl_impls.agents.td3 import TD3, TD3Settings
+from rl_impls.nets.mlp import MLP
 
 HIDDEN = (64, 48)
 NUMBERED = Shape(1, 8, 6)
@@ -53,6 +54,7 @@ def test_weights_and_biases_are_uniform_within_one_over_the_root_of_what_comes_i
 @pytest.mark.parametrize("seed", range(3))
 def test_ppo_begins_with_orthogonal_layers_and_an_actor_that_favours_nothing(seed):
     agent = PPO(NUMBERED, PPOSettings(hidden=HIDDEN, horizon=64), seed=seed)
+    assert isinstance(agent.actor, MLP)
     for net, last in ((agent.actor, 0.01), (agent.critic, 1.0)):
         for weight, gain in zip(net.weights, (math.sqrt(2), math.sqrt(2), last), strict=True):
             wide = weight.T if weight.shape[0] > weight.shape[1] else weight

@@ -24,6 +24,18 @@ CARTPOLE = "rl_impls/CartPole-v1"
 REPLAY: Any = {"hidden": (16,), "batch": 16, "buffer": 200, "learning_starts": 40}
 AGENTS: dict[str, tuple[Any, Any, str]] = {
     "ppo": (PPO, PPOSettings(horizon=96, minibatch=40, n_epochs=2, hidden=(16,)), CARTPOLE),
+    "ppo of points": (
+        PPO,
+        PPOSettings(
+            horizon=96,
+            minibatch=40,
+            n_epochs=2,
+            hidden=(16,),
+            normalise_obs=True,
+            normalise_rewards=True,
+        ),
+        "rl_impls/Pendulum-v1",
+    ),
     "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
     "qr-dqn": (QRDQN, QRDQNSettings(**REPLAY, target_every=50, n_quantiles=5), CARTPOLE),
     "rainbow-lite": (RainbowLite, RainbowLiteSettings(**REPLAY, target_every=50), CARTPOLE),
