@@ -69,6 +69,8 @@ class RunningMoments:
     def set_state(self, state: Mapping[str, Array]) -> None:
         for name, array in self.arrays.items():
             take_over(array, state[name], name)
+            if not np.isfinite(array).all() or (name != "mean" and (array < 0.0).any()):
+                raise ValueError(f"{name} of no moments")
 
 
 class RewardScale:

@@ -56,9 +56,9 @@ def test_updates_from_a_replay(rlperf, name):
     assert not np.array_equal(before, after)
 
 
-def ppo_and_env(env_name=CARTPOLE, horizon=2048):
+def ppo_and_env(env_name=CARTPOLE, horizon=2048, **settings):
     env = make_batch(env_name, N_ENVS, seed=0)
-    return PPO(shape_of(env), PPOSettings(horizon=horizon), seed=0), env
+    return PPO(shape_of(env), PPOSettings(horizon=horizon, **settings), seed=0), env
 
 
 def train_for(made, n_steps):
@@ -73,6 +73,18 @@ def test_a_round_of_ppo(rlperf, env_name):
     agent = rlperf.measure(
         lambda made: train_for(made, 512), setup=lambda: ppo_and_env(env_name, 512), steps=512
     )
+    assert agent.n_steps == 512
+    assert np.isfinite(agent.losses).all()
+
+
+@pytest.mark.parametrize("on_one_scale", [False, True], ids=["plain", "on_one_scale"])
+@pytest.mark.rlperf(kpi="training_throughput")
+def test_a_round_of_ppo_of_continuous_actions(rlperf, on_one_scale):
+    changes = {"normalise_obs": on_one_scale, "normalise_rewards": on_one_scale}
+    agent = rlperf.measure(
+        lambda made: train_for(made, 512), setup=lambda: ppo_and_env(PENDULUM, 512, **changes),
+        steps=512,
+    )  # fmt: skip
     assert agent.n_steps == 512
     assert np.isfinite(agent.losses).all()
 

@@ -35,6 +35,14 @@ class Short:
 # Smaller and quicker than the presets, which need more time for the same.
 SHORT = {
     "ppo": Short(CARTPOLE, PPOSettings(learning_rate=1e-3), 8, 30_000),
+    "ppo of points": Short(
+        PENDULUM,
+        PPOSettings(
+            horizon=2048, learning_rate=1e-3, discount=0.9, minibatch=64, entropy_weight=0.0
+        ),
+        4,
+        40_000,
+    ),
     "dqn": Short(
         CARTPOLE,
         DQNSettings(learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0),

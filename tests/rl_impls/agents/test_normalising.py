@@ -130,6 +130,17 @@ def test_the_scale_is_saved_with_the_agent(tmp_path):
     np.testing.assert_array_equal(evaluate(agent, PENDULUM, 3), evaluate(again, PENDULUM, 3))
 
 
+@pytest.mark.parametrize(
+    ("name", "wrong"), [("squares", -1.0), ("mean", np.nan), ("count", -1.0), ("count", np.inf)]
+)
+def test_moments_of_no_rows_are_refused(name, wrong):
+    moments = RunningMoments(2)
+    state = moments.state()
+    state[name][0] = wrong
+    with pytest.raises(ValueError, match=f"{name} of no moments"):
+        moments.set_state(state)
+
+
 @pytest.mark.parametrize("name", ["normalise_obs", "normalise_rewards"])
 def test_settings_of_an_early_release_know_no_scale(name):
     data = PPOSettings().as_data()
