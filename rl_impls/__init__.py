@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from rl_impls.agents.dqn import DQN, DQNSettings
     from rl_impls.agents.ppo import PPO, PPOSettings
     from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+    from rl_impls.agents.rainbow import RainbowLite, RainbowLiteSettings
     from rl_impls.agents.sac import SAC, SACSettings
+    from rl_impls.agents.td3 import TD3, TD3Settings
     from rl_impls.api import evaluate, load, make, train
     from rl_impls.learning import KeepBest, Report, StopAt
     from rl_impls.tabular import (
@@ -38,6 +40,7 @@ __all__ = [
     "PPO",
     "QRDQN",
     "SAC",
+    "TD3",
     "BatchQLearning",
     "CompiledQLearning",
     "DQNSettings",
@@ -49,10 +52,13 @@ __all__ = [
     "OptimalQLearning",
     "PPOSettings",
     "QRDQNSettings",
+    "RainbowLite",
+    "RainbowLiteSettings",
     "Report",
     "SACSettings",
     "SparseQLearning",
     "StopAt",
+    "TD3Settings",
     "evaluate",
     "load",
     "make",

@@ -32,7 +32,9 @@ if TYPE_CHECKING:
     from rl_impls.agents.dqn import DQN
     from rl_impls.agents.ppo import PPO
     from rl_impls.agents.qr_dqn import QRDQN
+    from rl_impls.agents.rainbow import RainbowLite
     from rl_impls.agents.sac import SAC
+    from rl_impls.agents.td3 import TD3
 
 EPISODES = 100
 
@@ -89,6 +91,20 @@ def train(
     env: EnvSource, agent: Literal["sac"], *, steps: int, seed: int | None = 0,
     backend: str | None = None, settings: AgentSettings | None = None, progress: bool = False,
 ) -> SAC: ...  # fmt: skip
+
+
+@overload
+def train(
+    env: EnvSource, agent: Literal["td3"], *, steps: int, seed: int | None = 0,
+    backend: str | None = None, settings: AgentSettings | None = None, progress: bool = False,
+) -> TD3: ...  # fmt: skip
+
+
+@overload
+def train(
+    env: EnvSource, agent: Literal["rainbow-lite"], *, steps: int, seed: int | None = 0,
+    backend: str | None = None, settings: AgentSettings | None = None, progress: bool = False,
+) -> RainbowLite: ...  # fmt: skip
 
 
 @overload

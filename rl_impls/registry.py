@@ -61,6 +61,11 @@ AGENTS: Final[dict[str, AgentEntry]] = {
         {NUMPY: "rl_impls.agents.qr_dqn:QRDQN"},
         ("serial", "actor-learner", "mpi-central"),
     ),
+    "rainbow-lite": AgentEntry(
+        "rl_impls.agents.rainbow:RainbowLiteSettings",
+        {NUMPY: "rl_impls.agents.rainbow:RainbowLite"},
+        ("serial",),
+    ),
     "ppo": AgentEntry(
         "rl_impls.agents.ppo:PPOSettings",
         {
@@ -73,6 +78,9 @@ AGENTS: Final[dict[str, AgentEntry]] = {
     ),
     "sac": AgentEntry(
         "rl_impls.agents.sac:SACSettings", {NUMPY: "rl_impls.agents.sac:SAC"}, ("serial",)
+    ),
+    "td3": AgentEntry(
+        "rl_impls.agents.td3:TD3Settings", {NUMPY: "rl_impls.agents.td3:TD3"}, ("serial",)
     ),
     "pixel-dqn": AgentEntry(
         "rl_impls.agents.dqn:PixelSettings",
@@ -171,10 +179,28 @@ PRESETS: Final[dict[tuple[str, str], Preset]] = {
     ("ppo", "CartPole-v1"): Preset(
         "ppo", 8, "defaults; rl-zoo3's first learning rate, ppo.yml", {"learning_rate": 1e-3}
     ),
+    ("ppo", "Pendulum-v1"): Preset(
+        "ppo",
+        4,
+        "rl-zoo3, ppo.yml, without its gSDE; the usual minibatch of Stable-Baselines3",
+        {
+            "horizon": 4096,
+            "learning_rate": 1e-3,
+            "discount": 0.9,
+            "minibatch": 64,
+            "entropy_weight": 0.0,
+        },
+    ),
     ("sac", "Pendulum-v1"): Preset(
         "sac",
         1,
         "rl-zoo3's learning rate, sac.yml; smaller networks",
+        {"hidden": (64, 64), "learning_rate": 1e-3, "buffer": 100_000},
+    ),
+    ("td3", "Pendulum-v1"): Preset(
+        "td3",
+        1,
+        "rl-zoo3's learning rate, td3.yml; smaller networks",
         {"hidden": (64, 64), "learning_rate": 1e-3, "buffer": 100_000},
     ),
 }

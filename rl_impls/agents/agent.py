@@ -483,7 +483,7 @@ def require_numbered(agent: str, shape: Shape) -> None:
     if shape.n_actions < 1:
         raise SettingError(
             f"{agent} chooses among numbered actions, and these environments have none, but "
-            "continuous ones: choose SAC."
+            "continuous ones: choose PPO, SAC or TD3."
         )
 
 

@@ -27,9 +27,11 @@ from rl_impls.agents.agent import (
     with_prefix,
 )
 from rl_impls.agents.choices import epsilon_greedy
+from rl_impls.agents.n_step import Windows
 from rl_impls.envs.control.step import Observations, Step
 from rl_impls.errors import SettingError, at_least, fraction, positive
 from rl_impls.jit import compiled
+from rl_impls.nets.dueling import DuelingMLP
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam, Optimiser, clip_by_norm
 from rl_impls.replay.layout import PrioritisedTransitions, Transitions
@@ -131,10 +133,18 @@ class DQNSettings(AgentSettings):
     priority_alpha: float = 0.6
     priority_beta: float = 0.4
     beta_over: int = 100_000
+    # Rewards that are added up before values bootstrap, and the streams of `nets.dueling`.
+    n_step: int = 1
+    dueling: bool = False
+
+    @property
+    def bootstrap(self) -> float:
+        """What a value is worth that is bootstrapped from."""
+        return self.discount**self.n_step
 
     def check(self) -> None:
         AgentSettings.check(self)
-        at_least(1, beta_over=self.beta_over)
+        at_least(1, beta_over=self.beta_over, n_step=self.n_step)
         fraction(priority_alpha=self.priority_alpha, priority_beta=self.priority_beta)
         at_least(1, buffer=self.buffer, batch=self.batch, learning_starts=self.learning_starts)
         at_least(1, update_every=self.update_every, target_every=self.target_every)
@@ -172,12 +182,14 @@ class DQN(DeepAgent):
         q(s_tm1, a_tm1) -> r_t + discount q_target(s_t, argmax_a q(s_t, a))
 
     where nothing has terminated, and r_t where something has; without `double` the target network
-    chooses the action too. The loss is `q_loss`.
+    chooses the action too. With `n_step` r_t is what `n_step.Windows` adds up, and bootstrapped
+    values are worth discount**n_step. The loss is `q_loss`.
     """
 
     name: ClassVar[str] = "dqn"
     settings_type: ClassVar[type[AgentSettings]] = DQNSettings
-    can_prioritise: ClassVar[bool] = True  # its loss takes weights, and tells the TD errors
+    # Whether its loss takes weights and tells the TD errors, and its network has two streams.
+    can_extend: ClassVar[bool] = True
 
     def __init__(
         self, env: Environments, settings: DQNSettings | None = None, *, seed: int | None = None
@@ -188,12 +200,15 @@ class DQN(DeepAgent):
         self.settings: Final = settings or self._default_settings()
         self.loss = 0.0  # of the last update
         self._batch: Transitions | None = None
+        self._refuse_extensions()
         net_seed, replay_seed = seeds_of(seed, 2)
-        room = max(self.settings.batch, shape.n_envs)
-        sizes = [shape.obs_size, *self.settings.hidden, self._n_outputs()]
-        self.net: Final = MLP(sizes, init="fan_in_uniform", max_batch=room, seed=net_seed)
-        self.target: Final = MLP(sizes, init="fan_in_uniform", max_batch=room, seed=net_seed)
+        self.net: Final = self._make_network(net_seed)
+        self.target: Final = self._make_network(net_seed)
         self.replay: Final = self._make_replay(replay_seed)
+        n_step, discount = self.settings.n_step, self.settings.discount
+        self._windows: Final = (
+            Windows(shape.n_envs, shape.obs_size, n_step, discount) if n_step > 1 else None
+        )
         self._beta: Final = Linear(
             self.settings.priority_beta, 1.0, self.settings.beta_over, "step"
         )
@@ -209,15 +224,28 @@ class DQN(DeepAgent):
     def _default_settings(self) -> DQNSettings:
         return DQNSettings()
 
+    def _refuse_extensions(self) -> None:
+        wanted = {
+            "prioritised replay": self.settings.prioritised,
+            "a dueling network": self.settings.dueling,
+        }
+        for what, is_wanted in wanted.items():
+            if is_wanted and not self.can_extend:
+                raise SettingError(
+                    f"{what} is for dqn on numpy, and not for {self.name} on {self.backend}: "
+                    "leave it out."
+                )
+
+    def _make_network(self, seed: int) -> MLP | DuelingMLP:
+        sizes = [self.shape.obs_size, *self.settings.hidden, self._n_outputs()]
+        make = DuelingMLP if self.settings.dueling else MLP
+        room = max(self.settings.batch, self.shape.n_envs)
+        return make(sizes, init="fan_in_uniform", max_batch=room, seed=seed)
+
     def _make_replay(self, seed: int) -> UniformReplay | PrioritisedReplay:
         settings, obs_size = self.settings, self.shape.obs_size
         if not settings.prioritised:
             return UniformReplay(settings.buffer, obs_size, batch_size=settings.batch, seed=seed)
-        if not self.can_prioritise:
-            raise SettingError(
-                f"prioritised replay is for dqn on numpy, and not for {self.name} on "
-                f"{self.backend}: leave it out."
-            )
         self._td_errors = np.zeros(settings.batch, np.float32)
         return PrioritisedReplay(
             settings.buffer, obs_size, batch_size=settings.batch, seed=seed,
@@ -243,7 +271,7 @@ class DQN(DeepAgent):
         """Return the values of all actions, (n, n_actions); the next call overwrites them."""
         return self._values_of(self.net, obs)
 
-    def _values_of(self, net: MLP, obs: Observations) -> Array:
+    def _values_of(self, net: MLP | DuelingMLP, obs: Observations) -> Array:
         return net.forward(obs)
 
     @property
@@ -267,7 +295,10 @@ class DQN(DeepAgent):
         return in_parts(obs, self.net.max_batch, lambda part: self.values(part).argmax(axis=1))
 
     def observe(self, step: Step) -> None:
-        self.replay.add_step(step, self._actions)
+        if self._windows is None:
+            self.replay.add_step(step, self._actions)
+        elif len(whole := self._windows.push(step, self._actions)):
+            self.replay.add_batch(whole)
         self.advance(self.shape.n_envs)
 
     def advance(self, n: int) -> None:
@@ -285,6 +316,8 @@ class DQN(DeepAgent):
     def update(self) -> None:
         """Make one step of the optimiser, by a batch from the replay."""
         replay = self.replay
+        if self._windows is not None and not len(replay):
+            return  # no window is whole yet
         if isinstance(replay, PrioritisedReplay):
             replay.beta = self._beta.at(self.n_steps)
             self._batch = drawn = replay.sample()
@@ -295,6 +328,8 @@ class DQN(DeepAgent):
         self._improve(self._batch)
 
     def rehearse(self) -> None:
+        if self._windows is not None:
+            self.replay.add_batch(Transitions.zeros(1, self.shape.obs_size))
         self.update()
 
     def _improve(self, batch: Transitions) -> None:
@@ -316,32 +351,36 @@ class DQN(DeepAgent):
         if isinstance(batch, PrioritisedTransitions):
             return weighted_q_loss(
                 self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
-                batch.terminated_t, self.settings.discount, self.settings.huber, batch.weights,
+                batch.terminated_t, self.settings.bootstrap, self.settings.huber, batch.weights,
                 self._td_errors, self._grad,
             )  # fmt: skip
         return q_loss(
             self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, q_t, self._best,
-            batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,
+            batch.terminated_t, self.settings.bootstrap, self.settings.huber, self._grad,
         )  # fmt: skip
 
     def td_error(self) -> float:
-        """Return the mean of |r_t + discount max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
+        """Return the mean of |r_t + bootstrap max_a q_t(a) - q_tm1(a_tm1)| over the last batch."""
         batch = self._batch
         if batch is None:
             return math.nan
         rows = np.arange(len(batch))
         goal = self._values_of(self.target, batch.obs_t).max(axis=1)
-        goal = batch.r_t + self.settings.discount * goal * ~batch.terminated_t
+        goal = batch.r_t + self.settings.bootstrap * goal * ~batch.terminated_t
         return float(np.abs(goal - self.values(batch.obs_tm1)[rows, batch.a_tm1]).mean())
 
     def parameters(self) -> list[Array]:
         return [self.net.params]
 
     def cut(self) -> None:
-        """Do nothing: transitions are whole, and none waits."""
+        """Forget the steps that wait for others; single transitions are whole, and none waits."""
+        if self._windows is not None:
+            self._windows.cut()
 
     def state(self) -> State:
+        waiting = {} if self._windows is None else with_prefix("windows", self._windows.state())
         return {
+            **waiting,
             **super().state(),
             "net": self.net.params.copy(),
             "target": self.target.params.copy(),
@@ -355,6 +394,8 @@ class DQN(DeepAgent):
         take_over(self.target.params, state["target"], "target")
         self._adam.set_state(under("adam", state))
         self.replay.set_state(under("replay", state))
+        if self._windows is not None:
+            self._windows.set_state(under("windows", state))
 
 
 PIXEL_DQN: Final = "pixel-dqn"
@@ -377,6 +418,11 @@ class PixelSettings(DQNSettings):
         DQNSettings.check(self)
         if self.prioritised:
             raise SettingError("frames are not drawn by priority: leave prioritised out.")
+        if self.dueling or self.n_step > 1:
+            raise SettingError(
+                "pixel-dqn has one stream and learns from single steps: leave dueling and "
+                "n_step out."
+            )
         at_least(1, accumulate=self.accumulate, stack=self.stack)
         at_least(2, learning_starts=self.learning_starts)  # a transition has two frames
         if len(self.hidden) != 1:

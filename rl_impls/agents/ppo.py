@@ -1,7 +1,7 @@
-"""Proximal policy optimisation (Schulman et al., 2017), for numbered actions.
+"""Proximal policy optimisation (Schulman et al., 2017), for numbered and continuous actions.
 
-The losses and the experience of a round are in `rollout`. Peers learn the same weights as an agent,
-each from experience of its own.
+The losses and the experience of a round are in `rollout`, the ways to choose in `policies`.
+Peers learn the same weights as an agent, each from experience of its own.
 """
 
 from __future__ import annotations
@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any, ClassVar, Final, Protocol
 
 import numpy as np
@@ -22,17 +21,17 @@ from rl_impls.agents.agent import (
     Environments,
     State,
     in_parts,
-    require_numbered,
     seeds_of,
     take_over,
     under,
     with_prefix,
 )
-from rl_impls.agents.choices import sample_categorical, shuffle
+from rl_impls.agents.choices import shuffle
+from rl_impls.agents.normalising import RewardScale, RunningMoments
+from rl_impls.agents.policies import Categorical, Gaussian, GaussianActor, Policy, make_actor
 from rl_impls.agents.rollout import (
     Minibatch,
     Rollout,
-    clipped_policy_loss,
     gae,
     gather_minibatch,
     minibatch_moments,
@@ -102,6 +101,9 @@ class PPOSettings(AgentSettings):
     value_weight: float = 0.5
     max_norm: float = 0.5
     linear_over: int = 0  # steps until the learning rate is 0; 0: it stays as it is
+    # By what was seen so far: `normalising`.
+    normalise_obs: bool = False
+    normalise_rewards: bool = False
 
     def check(self) -> None:
         AgentSettings.check(self)
@@ -130,7 +132,8 @@ class PPO(DeepAgent):
         maximise E[min(w A, clip(w, 1 - clip, 1 + clip) A)],  w = pi(a | s) / pi_old(a | s)
 
     with the advantages A of `rollout.gae`, of mean 0 and deviation 1 in a minibatch. The losses are
-    `rollout.clipped_policy_loss` and `rollout.value_loss`.
+    `rollout.clipped_policy_loss`, or for continuous actions `rollout.clipped_gaussian_loss`, and
+    `rollout.value_loss`.
 
     `peers` learn the same weights: a minibatch then is what all of them have of it, and an agent's
     settings and shape are those of its own part.
@@ -148,7 +151,11 @@ class PPO(DeepAgent):
         peers: Peers = ALONE,
     ) -> None:
         shape, settings = self._placed(env, settings, seed)
-        require_numbered("PPO", shape)
+        if shape.act_size and self.backend != "numpy":
+            raise SettingError(
+                f"PPO on {self.backend} chooses among numbered actions, and these are continuous: "
+                "leave the back end out."
+            )
         self.settings: Final = settings or PPOSettings()
         if self.settings.horizon % shape.n_envs:
             raise SettingError(
@@ -161,26 +168,43 @@ class PPO(DeepAgent):
         # Of the last update: policy, value, entropy.
         self.losses = (0.0, 0.0, 0.0)
         self._rollout: Final = Rollout(
-            self.settings.horizon // shape.n_envs, shape.n_envs, shape.obs_size
+            self.settings.horizon // shape.n_envs, shape.n_envs, shape.obs_size, shape.act_size
         )
         self._batch: Final = Minibatch.zeros(
-            min(self.settings.minibatch, self.settings.horizon), shape.obs_size, shape.n_actions
+            min(self.settings.minibatch, self.settings.horizon), shape.obs_size, shape.n_actions,
+            shape.act_size,
+        )  # fmt: skip
+        self._obs_moments: Final = (
+            RunningMoments(shape.obs_size) if self.settings.normalise_obs else None
+        )
+        self._reward_scale: Final = (
+            RewardScale(shape.n_envs, self.settings.discount)
+            if self.settings.normalise_rewards
+            else None
         )
         self._order: Final = np.arange(self.settings.horizon)
-        self._idle: Final = np.zeros(self._rollout.actions.shape, np.bool_)
+        self._idle: Final = np.zeros(self._rollout.r_t.shape, np.bool_)
         self._moments: Final = np.zeros((self.settings.updates_an_epoch, 3))
 
     def _make_networks(self, seed: int | None) -> None:
         actor_seed, critic_seed = seeds_of(seed, 2)
         room = max(self.settings.minibatch, self.shape.n_envs)
         sizes = [self.shape.obs_size, *self.settings.hidden]
-        make = partial(MLP, activation="tanh", init="orthogonal", max_batch=room)
-        # All actions begin nearly as likely: no chance of the first weights steers the first round.
-        self.actor = make(
-            [*sizes, self.shape.n_actions], gains=(math.sqrt(2.0), 0.01), seed=actor_seed
-        )
-        self.critic = make([*sizes, 1], gains=(math.sqrt(2.0), 1.0), seed=critic_seed)
+        self.actor, self._policy = self._make_actor(sizes, room, actor_seed)
+        self.critic = MLP(
+            [*sizes, 1], activation="tanh", init="orthogonal", gains=(math.sqrt(2.0), 1.0),
+            max_batch=room, seed=critic_seed,
+        )  # fmt: skip
         self._optimisers = self._make_optimisers()
+
+    def _make_actor(
+        self, sizes: list[int], room: int, seed: int
+    ) -> tuple[MLP | GaussianActor, Policy]:
+        if self.shape.act_size:
+            gaussian = GaussianActor([*sizes, self.shape.act_size], max_batch=room, seed=seed)
+            return gaussian, Gaussian(gaussian, self.shape)
+        actor = make_actor([*sizes, self.shape.n_actions], max_batch=room, seed=seed)
+        return actor, Categorical(actor)
 
     def _make_optimisers(self) -> Sequence[Optimiser]:
         """Return the optimisers of the actor and of the critic."""
@@ -194,33 +218,38 @@ class PPO(DeepAgent):
         return self.settings
 
     def act(self, obs: Observations) -> Array:
+        if self._obs_moments is not None:
+            self._obs_moments.take_in(obs)
+            self._seen = obs = self._obs_moments.on_one_scale(obs)
         rollout = self._rollout
-        actions: Array = rollout.actions[rollout.t]
-        logits = self.actor.forward(obs)
-        sample_categorical(logits, self._chance, ACTING, actions, rollout.log_probs[rollout.t])
-        return actions
+        t = rollout.t
+        return self._policy.sample(
+            obs, self._chance, ACTING, rollout.actions[t], rollout.log_probs[t]
+        )
 
     def greedy(self, obs: Observations) -> Array:
-        return in_parts(obs, self.actor.max_batch, self._most_likely)
+        return in_parts(self._as_seen(obs), self.actor.max_batch, self._policy.best)
 
-    def _most_likely(self, obs: Observations) -> Array:
-        best: Array = self.actor.forward(obs).argmax(axis=1)
-        return best
+    def _as_seen(self, obs: Observations) -> Observations:
+        """Return observations as the networks see them."""
+        return obs if self._obs_moments is None else self._obs_moments.on_one_scale(obs)
 
     def observe(self, step: Step) -> None:
         rollout = self._rollout
+        obs_tm1 = step.obs_tm1 if self._obs_moments is None else self._seen
+        r_t = step.r_t if self._reward_scale is None else self._reward_scale.scaled(step)
         cut = store_step(
-            rollout.t, step.obs_tm1, step.r_t, step.terminated, step.truncated,
+            rollout.t, obs_tm1, r_t, step.terminated, step.truncated,
             rollout.obs_tm1, rollout.r_t, rollout.terminated, rollout.ended,
         )  # fmt: skip
         if cut:
             # The critic does not change before the round is over: its value holds until then.
-            rollout.v_t[rollout.t] = self.critic.forward(step.obs_t)[:, 0]
+            rollout.v_t[rollout.t] = self.critic.forward(self._as_seen(step.obs_t))[:, 0]
         self._idle[rollout.t] = False if step.idle is None else step.idle
         rollout.t += 1
         self.n_steps += self.shape.n_envs
         if rollout.t == rollout.n_steps:
-            self.learn_round(step.next_obs)
+            self.learn_round(self._as_seen(step.next_obs))
             rollout.t = 0
 
     def learn_round(self, next_obs: Observations) -> None:
@@ -282,12 +311,8 @@ class PPO(DeepAgent):
             rows, flat.obs, flat.actions, flat.log_probs, flat.advantages, flat.values, moments,
             batch.obs, batch.actions, batch.log_probs, batch.advantages, batch.returns,
         )  # fmt: skip
-        policy, entropy = clipped_policy_loss(
-            self.actor.forward(batch.obs), batch.actions, batch.log_probs, batch.advantages,
-            settings.clip, settings.entropy_weight, batch.grad_logits,
-        )  # fmt: skip
+        policy, entropy = self._policy.differentiate(batch, settings.clip, settings.entropy_weight)
         self._require_finite(loss=policy)
-        self.actor.backward(batch.grad_logits)
         # It travels while the critic is differentiated.
         self._peers.send(self.actor.grads)
         value = value_loss(
@@ -305,10 +330,13 @@ class PPO(DeepAgent):
             optimiser.step()
 
     def parameters(self) -> list[Array]:
-        return [self.actor.params, self.critic.params]
+        seen_by = [] if self._obs_moments is None else self._obs_moments.arrays.values()
+        return [self.actor.params, self.critic.params, *seen_by]
 
     def cut(self) -> None:
         self._rollout.t = 0
+        if self._reward_scale is not None:
+            self._reward_scale.cut()
 
     def state(self) -> State:
         return {
@@ -319,6 +347,8 @@ class PPO(DeepAgent):
             **with_prefix("actor_adam", self._optimisers[0].state()),
             **with_prefix("critic_adam", self._optimisers[1].state()),
             **with_prefix("rollout", self._rollout.state()),
+            **(with_prefix("obs", self._obs_moments.state()) if self._obs_moments else {}),
+            **(with_prefix("rewards", self._reward_scale.state()) if self._reward_scale else {}),
         }
 
     def set_state(self, state: Mapping[str, Array]) -> None:
@@ -329,3 +359,7 @@ class PPO(DeepAgent):
         self._optimisers[0].set_state(under("actor_adam", state))
         self._optimisers[1].set_state(under("critic_adam", state))
         self._rollout.set_state(under("rollout", state))
+        if self._obs_moments is not None:
+            self._obs_moments.set_state(under("obs", state))
+        if self._reward_scale is not None:
+            self._reward_scale.set_state(under("rewards", state))

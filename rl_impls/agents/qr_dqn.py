@@ -12,6 +12,7 @@ from rl_impls.agents.dqn import DQN, DQNSettings, argmax_rows
 from rl_impls.envs.control.step import Observations
 from rl_impls.errors import SettingError, at_least
 from rl_impls.jit import compiled
+from rl_impls.nets.dueling import DuelingMLP
 from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Adam, Optimiser
 from rl_impls.replay.layout import Transitions
@@ -98,7 +99,7 @@ class QRDQN(DQN):
 
     name: ClassVar[str] = "qr-dqn"
     settings_type: ClassVar[type[AgentSettings]] = QRDQNSettings
-    can_prioritise: ClassVar[bool] = False
+    can_extend: ClassVar[bool] = False
 
     def __init__(
         self, env: Environments, settings: QRDQNSettings | None = None, *, seed: int | None = None
@@ -122,7 +123,7 @@ class QRDQN(DQN):
         eps = ADAM_EPS_OF_ONE_ROW / self.settings.batch
         return Adam(self.net.params, self.net.grads, rate=self.settings.learning_rate, eps=eps)
 
-    def _values_of(self, net: MLP, obs: Observations) -> Array:
+    def _values_of(self, net: MLP | DuelingMLP, obs: Observations) -> Array:
         return self._means(net.forward(obs))
 
     def _means(self, z: Array) -> Array:
@@ -136,6 +137,6 @@ class QRDQN(DQN):
         argmax_rows(self._means(chooses), self._best)
         return quantile_huber_loss(
             self.net.forward(batch.obs_tm1), batch.a_tm1, batch.r_t, z_t, self._best,
-            batch.terminated_t, self.settings.discount, self.settings.huber,
+            batch.terminated_t, self.settings.bootstrap, self.settings.huber,
             self._taus, self._losses, self._grad,
         )  # fmt: skip

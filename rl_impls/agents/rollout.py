@@ -10,7 +10,9 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from rl_impls.agents.agent import Array, State, take_over
-from rl_impls.jit import compiled
+from rl_impls.jit import compiled, inlined
+
+_HALF_LOG_2_PI: Final = 0.5 * math.log(2.0 * math.pi)
 
 
 @compiled
@@ -99,6 +101,15 @@ def gather_minibatch(
         to_returns[i] = advantages[row] + values[row]
 
 
+@inlined
+def clipped(ratio: float, advantage: float, clip: float) -> tuple[float, float]:
+    """Return min(w A, clip(w, 1 - clip, 1 + clip) A), and its slope by log w."""
+    bounded = min(max(ratio, 1.0 - clip), 1.0 + clip)
+    # Where the bounded term is the smaller one, the ratio no longer counts.
+    push = advantage * ratio if ratio * advantage <= bounded * advantage else 0.0
+    return min(ratio * advantage, bounded * advantage), push
+
+
 @compiled
 def clipped_policy_loss(
     logits: Any, a_tm1: Any, old_log_probs: Any, advantages: Any,
@@ -127,12 +138,9 @@ def clipped_policy_loss(
         for j in range(n_actions):
             log_prob = logits[i, j] - log_total
             entropy -= math.exp(log_prob) * log_prob
-        advantage = advantages[i]
         ratio = math.exp(logits[i, a_tm1[i]] - log_total - old_log_probs[i])
-        bounded = min(max(ratio, 1.0 - clip), 1.0 + clip)
-        # Where the bounded term is the smaller one, the ratio no longer counts.
-        push = advantage * ratio if ratio * advantage <= bounded * advantage else 0.0
-        surrogate += min(ratio * advantage, bounded * advantage)
+        gained, push = clipped(ratio, advantages[i], clip)
+        surrogate += gained
         entropies += entropy
         for j in range(n_actions):
             log_prob = logits[i, j] - log_total
@@ -142,6 +150,51 @@ def clipped_policy_loss(
                 -push * (chosen - prob) + entropy_weight * prob * (log_prob + entropy)
             ) / n
     return -surrogate / n, entropies / n
+
+
+@compiled
+def gaussian_actions(means: Any, log_std: Any, noise: Any, actions: Any, log_probs: Any) -> None:
+    """a = mu + sigma eps, with log pi(a) = sum_j [-eps_j**2 / 2 - log sigma_j - log(2 pi) / 2]."""
+    n, size = means.shape
+    for i in range(n):
+        log_prob = 0.0
+        for j in range(size):
+            eps = noise[i, j]
+            actions[i, j] = means[i, j] + math.exp(log_std[j]) * eps
+            log_prob -= 0.5 * eps * eps + log_std[j] + _HALF_LOG_2_PI
+        log_probs[i] = log_prob
+
+
+@compiled
+def clipped_gaussian_loss(
+    means: Any, log_std: Any, a_tm1: Any, old_log_probs: Any, advantages: Any,
+    clip: float, entropy_weight: float, grad: Any, grad_log_std: Any,
+) -> tuple[float, float]:  # fmt: skip
+    """Compute `clipped_policy_loss` of the density of `gaussian_actions`, whose entropy is
+    H = sum_j [log sigma_j + 1/2 + log(2 pi) / 2].
+
+    grad <- dL/dmeans and grad_log_std <- dL/dlog sigma, by d log pi / d mu_j = z_j / sigma_j and
+    d log pi / d log sigma_j = z_j**2 - 1 with z = (a - mu) / sigma.
+    """
+    n, size = means.shape
+    entropy = 0.0
+    for j in range(size):
+        entropy += log_std[j] + 0.5 + _HALF_LOG_2_PI
+        grad_log_std[j] = -entropy_weight
+    surrogate = 0.0
+    for i in range(n):
+        log_prob = 0.0
+        for j in range(size):
+            z = (a_tm1[i, j] - means[i, j]) * math.exp(-log_std[j])
+            log_prob -= 0.5 * z * z + log_std[j] + _HALF_LOG_2_PI
+        gained, push = clipped(math.exp(log_prob - old_log_probs[i]), advantages[i], clip)
+        surrogate += gained
+        for j in range(size):
+            inverse = math.exp(-log_std[j])
+            z = (a_tm1[i, j] - means[i, j]) * inverse
+            grad[i, j] = -push * z * inverse / n
+            grad_log_std[j] -= push * (z * z - 1.0) / n
+    return -surrogate / n, entropy
 
 
 @compiled
@@ -166,15 +219,20 @@ class Flat(NamedTuple):
     values: Array
 
 
-class Rollout:
-    """(n_steps, n_envs) of everything; `t` is the next step to fill."""
+def room_for_actions(shape: tuple[int, ...], act_size: int) -> Array:
+    return np.zeros((*shape, act_size), np.float32) if act_size else np.zeros(shape, np.int64)
 
-    def __init__(self, n_steps: int, n_envs: int, obs_size: int) -> None:
+
+class Rollout:
+    """(n_steps, n_envs) of everything; `t` is the next step to fill. Actions are numbers, or with
+    `act_size` so many of them each."""
+
+    def __init__(self, n_steps: int, n_envs: int, obs_size: int, act_size: int = 0) -> None:
         shape = (n_steps, n_envs)
         self.n_steps: Final = n_steps
         self.t = 0
         self.obs_tm1 = np.zeros((*shape, obs_size), np.float32)
-        self.actions = np.zeros(shape, np.int64)
+        self.actions = room_for_actions(shape, act_size)
         self.log_probs = np.zeros(shape, np.float32)
         self.r_t = np.zeros(shape, np.float32)
         self.terminated = np.zeros(shape, np.bool_)
@@ -185,7 +243,7 @@ class Rollout:
         n = n_steps * n_envs
         self.flat: Final = Flat(
             self.obs_tm1.reshape(n, obs_size),
-            self.actions.reshape(n),
+            self.actions.reshape(n, *self.actions.shape[2:]),
             self.log_probs.reshape(n),
             self.advantages.reshape(n),
             self.v_tm1.reshape(n),
@@ -231,14 +289,14 @@ class Minibatch(NamedTuple):
     grad_values: Array
 
     @classmethod
-    def zeros(cls, n: int, obs_size: int, n_actions: int) -> Minibatch:
+    def zeros(cls, n: int, obs_size: int, n_actions: int, act_size: int = 0) -> Minibatch:
         return cls(
             np.zeros((n, obs_size), np.float32),
-            np.zeros(n, np.int64),
+            room_for_actions((n,), act_size),
             np.zeros(n, np.float32),
             np.zeros(n, np.float32),
             np.zeros(n, np.float32),
-            np.zeros((n, n_actions), np.float32),
+            np.zeros((n, act_size or n_actions), np.float32),
             np.zeros((n, 1), np.float32),
         )
 

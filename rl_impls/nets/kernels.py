@@ -198,6 +198,33 @@ def _slope_from_tanh(z: Array, t: Array) -> None:
 
 
 @compiled
+def join_streams(value: Array, advantage: Array, q: Array) -> None:
+    """q_ij <- v_i + A_ij - mean_j A_ij; see `dueling`."""
+    n, size = q.shape
+    for row in range(n):
+        total = advantage[row, 0]
+        for j in range(1, size):
+            total += advantage[row, j]
+        base = value[row, 0] - total / q.dtype.type(size)
+        for j in range(size):
+            q[row, j] = base + advantage[row, j]
+
+
+@compiled
+def split_gradient(grad: Array, by_value: Array, by_advantage: Array) -> None:
+    """dL/dv_i <- sum_j g_ij;  dL/dA_ij <- g_ij - mean_j g_ij"""
+    n, size = grad.shape
+    for row in range(n):
+        total = grad[row, 0]
+        for j in range(1, size):
+            total += grad[row, j]
+        by_value[row, 0] = total
+        mean = total / grad.dtype.type(size)
+        for j in range(size):
+            by_advantage[row, j] = grad[row, j] - mean
+
+
+@compiled
 def adam(params: Array, grads: Array, mean: Array, square: Array, c: Array) -> None:
     """Make a step of `optimisers.Adam`; `c` holds beta_1, 1 - beta_1, beta_2, 1 - beta_2, a, b and
     eps."""

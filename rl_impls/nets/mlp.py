@@ -102,6 +102,11 @@ def layers_of(flat: Array, sizes: Sequence[int]) -> tuple[list[Array], list[Arra
     return weights, biases
 
 
+def n_params_of(sizes: Sequence[int]) -> int:
+    """Return how many weights and biases there are between layers of these sizes."""
+    return sum((fan_in + 1) * fan_out for fan_in, fan_out in pairwise(sizes))
+
+
 # Batches come in few sizes. Whoever goes through many makes the views of each anew.
 _MOST_VIEWS: Final = 16
 
@@ -113,6 +118,7 @@ class MLP:
     an optimiser, a copy for a target network or an average over processes is one pass over each.
     `weights`, `biases`, `weight_grads` and `bias_grads` are views of them, layer by layer. First
     weights are `gains[0]` times what `init` draws in hidden layers, `gains[1]` times in the last.
+    `memory` is where `params` and `grads` are to lie, if they are part of a larger network's.
     """
 
     def __init__(
@@ -126,6 +132,7 @@ class MLP:
         max_batch: int,
         seed: int | None = None,
         dtype: DTypeLike = np.float32,
+        memory: tuple[Array, Array] | None = None,
     ) -> None:
         if len(sizes) < 2 or min(sizes) < 1:
             raise ValueError(f"an MLP needs an input and an output size, not {list(sizes)}")
@@ -137,7 +144,7 @@ class MLP:
         self.activation: Final = activation_named(activation)
         self.output: Final = activation_named(output)
         self._ops: Final = fastest()
-        self._allocate()
+        self._allocate(memory)
         self._begin(init, gains, np.random.default_rng(seed))
 
     def _begin(self, init: str, gains: tuple[float, float], rng: np.random.Generator) -> None:
@@ -148,11 +155,11 @@ class MLP:
             if init in DRAW_BIASES:
                 bias[:] = _uniform(rng, 1, fan_out, 1.0 / math.sqrt(fan_in))[0]
 
-    def _allocate(self) -> None:
-        shapes = list(pairwise(self.sizes))
-        n_params = sum((fan_in + 1) * fan_out for fan_in, fan_out in shapes)
-        self.params: NDArray[Any] = np.zeros(n_params, self.dtype)
-        self.grads: NDArray[Any] = np.zeros(n_params, self.dtype)
+    def _allocate(self, memory: tuple[Array, Array] | None) -> None:
+        n_params = n_params_of(self.sizes)
+        own = memory or (np.zeros(n_params, self.dtype), np.zeros(n_params, self.dtype))
+        self.params: NDArray[Any] = own[0]
+        self.grads: NDArray[Any] = own[1]
         self.weights, self.biases = layers_of(self.params, self.sizes)
         self.weight_grads, self.bias_grads = layers_of(self.grads, self.sizes)
         # Of one part of a batch, until it is added to `grads`: made when it is first needed.

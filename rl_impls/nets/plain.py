@@ -172,6 +172,16 @@ def through(delta: Array, slope: Array, bias_grad: Array, code: int) -> None:
     np.add.reduce(delta, axis=0, out=bias_grad)
 
 
+def join_streams(value: Array, advantage: Array, q: Array) -> None:
+    np.subtract(advantage, advantage.mean(axis=1, keepdims=True), out=q)
+    q += value
+
+
+def split_gradient(grad: Array, by_value: Array, by_advantage: Array) -> None:
+    np.add.reduce(grad, axis=1, keepdims=True, out=by_value)
+    np.subtract(grad, by_value / grad.shape[1], out=by_advantage)
+
+
 def adam(params: Array, grads: Array, mean: Array, square: Array, c: Array) -> None:
     mean *= c[0]
     mean += c[1] * grads

@@ -9,7 +9,9 @@ from rl_impls.agents.agent import shape_of, train
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLite, RainbowLiteSettings
 from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.td3 import TD3, TD3Settings
 from rl_impls.envs.control.make import make_batch
 
 pytestmark = pytest.mark.rlperf(category="rl")
@@ -24,7 +26,9 @@ FILLED: Any = {"buffer": 4096, "learning_starts": 10**9}
 LEARNERS: dict[str, tuple[Any, Any, str, int]] = {
     "dqn": (DQN, DQNSettings(**FILLED), CARTPOLE, 20),
     "qr-dqn": (QRDQN, QRDQNSettings(**FILLED), CARTPOLE, 10),
+    "rainbow-lite": (RainbowLite, RainbowLiteSettings(**FILLED), CARTPOLE, 20),
     "sac": (SAC, SACSettings(**FILLED), PENDULUM, 2),
+    "td3": (TD3, TD3Settings(**FILLED), PENDULUM, 2),
 }
 
 
@@ -52,9 +56,9 @@ def test_updates_from_a_replay(rlperf, name):
     assert not np.array_equal(before, after)
 
 
-def ppo_and_env(env_name=CARTPOLE, horizon=2048):
+def ppo_and_env(env_name=CARTPOLE, horizon=2048, **settings):
     env = make_batch(env_name, N_ENVS, seed=0)
-    return PPO(shape_of(env), PPOSettings(horizon=horizon), seed=0), env
+    return PPO(shape_of(env), PPOSettings(horizon=horizon, **settings), seed=0), env
 
 
 def train_for(made, n_steps):
@@ -73,6 +77,18 @@ def test_a_round_of_ppo(rlperf, env_name):
     assert np.isfinite(agent.losses).all()
 
 
+@pytest.mark.parametrize("on_one_scale", [False, True], ids=["plain", "on_one_scale"])
+@pytest.mark.rlperf(kpi="training_throughput")
+def test_a_round_of_ppo_of_continuous_actions(rlperf, on_one_scale):
+    changes = {"normalise_obs": on_one_scale, "normalise_rewards": on_one_scale}
+    agent = rlperf.measure(
+        lambda made: train_for(made, 512), setup=lambda: ppo_and_env(PENDULUM, 512, **changes),
+        steps=512,
+    )  # fmt: skip
+    assert agent.n_steps == 512
+    assert np.isfinite(agent.losses).all()
+
+
 def act(agent, env, n):
     for _ in range(n):
         actions = agent.act(env.obs)
@@ -85,9 +101,10 @@ def test_acting_in_all_environments(rlperf):
     assert ((actions == 0) | (actions == 1)).all()
 
 
-def dqn_and_env(env_name):
+def dqn_and_env(env_name, kind=DQN):
     env = make_batch(env_name, 1, seed=0)
-    agent = DQN(shape_of(env), DQNSettings(buffer=10_000, learning_starts=256), seed=0)
+    settings = kind.settings_type(buffer=10_000, learning_starts=256)
+    agent = kind(shape_of(env), settings, seed=0)
     train(agent, env, 256)
     return agent, env
 
@@ -98,6 +115,16 @@ def test_training_of_dqn_end_to_end(rlperf, env_name):
     agent = rlperf.measure(
         lambda made: train_for(made, 200), setup=lambda: dqn_and_env(env_name), steps=200
     )
+    assert agent.n_steps == 456
+    assert np.isfinite(agent.loss)
+
+
+@pytest.mark.rlperf(kpi="training_throughput")
+def test_training_of_a_rainbow_end_to_end(rlperf):
+    agent = rlperf.measure(
+        lambda made: train_for(made, 200), setup=lambda: dqn_and_env(CARTPOLE, RainbowLite),
+        steps=200,
+    )  # fmt: skip
     assert agent.n_steps == 456
     assert np.isfinite(agent.loss)
 

@@ -218,7 +218,7 @@ def test_images_and_what_does_not_fit_into_memory_are_refused_with_one_sentence(
         (lambda: PPO("CartPol-v1"), r"CartPol-v1 cannot be made .*CartPole"),
         (lambda: PPO(WRONG), "int is no environment: give a name, a gymnasium.Env, a function"),
         (lambda: PPO(lambda: WRONG), "returned int: let it return a gymnasium.Env"),
-        (lambda: PPO("Pendulum-v1"), "but continuous ones: choose SAC"),
+        (lambda: DQN("Pendulum-v1"), "but continuous ones: choose PPO, SAC or TD3"),
         (lambda: SAC("CartPole-v1"), "2 numbered ones: choose PPO, DQN or QR-DQN"),
         (lambda: DQN("CartPole-v1", WRONG), r"dqn takes DQNSettings\(…\), and not"),
         (lambda: DQNSettings(batch=STRING), "batch is a whole number, and not '32'"),

@@ -33,7 +33,7 @@ def test_a_compiled_environment_has_the_preset_of_gymnasiums(agent, env):
 
 @pytest.mark.parametrize("name", ON_NUMPY)
 def test_settings_make_the_agent_they_belong_to(name):
-    shape = CONTINUOUS if name == "sac" else NUMBERED
+    shape = CONTINUOUS if name in ("sac", "td3") else NUMBERED
     agent = make_agent(shape, preset_for(name, "CartPole-v1").settings, seed=0)
     assert type(agent) is agent_type(name)
 

@@ -25,6 +25,7 @@ from rl_impls.backends.jax.network import (
     clipped,
     precompile,
 )
+from rl_impls.nets.mlp import MLP
 from rl_impls.nets.optimisers import Optimiser
 from rl_impls.replay.layout import Transitions
 from rl_impls.schedules import Constant
@@ -46,7 +47,7 @@ def row_loss(
     """Return the Huber loss of one transition; see `agents.dqn.q_loss`."""
     q_t = spec.row(target, row.obs_t)
     best = jnp.argmax(spec.row(layers, row.obs_t) if settings.double else q_t)
-    follows = jnp.where(row.terminated_t, 0.0, settings.discount * q_t[best])
+    follows = jnp.where(row.terminated_t, 0.0, settings.bootstrap * q_t[best])
     error = spec.row(layers, row.obs_tm1)[row.a_tm1] - jax.lax.stop_gradient(row.r_t + follows)
     bounded = jnp.clip(error, -settings.huber, settings.huber)
     # The slope of a bound is 0 beyond it, and the value's there is what is left: huber.
@@ -83,7 +84,7 @@ class JaxDQN(DQN):
     """
 
     backend: ClassVar[str] = "jax"
-    can_prioritise: ClassVar[bool] = False
+    can_extend: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -95,6 +96,7 @@ class JaxDQN(DQN):
         precompiled: bool = False,
     ) -> None:
         super().__init__(env, settings, seed=seed)
+        assert isinstance(self.net, MLP)  # two streams are refused
         spec = NetworkSpec.of(self.net, remat=remat)
         self._step = compiled_update(spec, self.settings)
         self.compile_s = 0.0
@@ -239,6 +241,7 @@ class JaxPPO(PPO):
         precompiled: bool = False,
     ) -> None:
         super().__init__(env, settings, seed=seed)
+        assert isinstance(self.actor, MLP)  # continuous actions are refused
         actor, critic = (NetworkSpec.of(net, remat=remat) for net in (self.actor, self.critic))
         self._round = compiled_round((actor, critic), self.settings)
         self.compile_s = 0.0

@@ -126,7 +126,7 @@ class TorchDQN(DQN):
     """A loss that is not finite is noticed after the step that it made."""
 
     backend: ClassVar[str] = "torch"
-    can_prioritise: ClassVar[bool] = False
+    can_extend: ClassVar[bool] = False
 
     def __init__(
         self,
@@ -143,7 +143,7 @@ class TorchDQN(DQN):
             q_loss,
             self._there,
             self._target_there,
-            discount=self.settings.discount,
+            discount=self.settings.bootstrap,
             huber=self.settings.huber,
             double=self.settings.double,
         )
@@ -154,6 +154,8 @@ class TorchDQN(DQN):
         )
 
     def _optimiser(self) -> Optimiser:
+        assert isinstance(self.net, MLP)  # two streams are refused
+        assert isinstance(self.target, MLP)
         self._there = TorchMLP(self.net, self._device)
         self._target_there = TorchMLP(self.target, self._device)
         return FlatAdam(self._there.in_order, self.settings.learning_rate)
@@ -203,6 +205,7 @@ class TorchPPO(PPO):
         self._descent: Final = Descent(adams, self._computing, max_norm=self.settings.max_norm)
 
     def _make_optimisers(self) -> Sequence[Optimiser]:
+        assert isinstance(self.actor, MLP)  # continuous actions are refused
         self._nets = [TorchMLP(net, self._device) for net in (self.actor, self.critic)]
         rate = self.settings.rate()
         return [FlatAdam(net.in_order, rate, eps=ADAM_EPS) for net in self._nets]

@@ -117,6 +117,8 @@ class Transport:
 def _check(agent: DQN, settings: PipelineSettings) -> None:
     if agent.settings.prioritised:
         raise SettingError("actors fill a uniform replay: leave prioritised out, or train alone.")
+    if agent.settings.n_step > 1:
+        raise SettingError("actors hand on single steps: leave n_step out, or train alone.")
     if settings.stage_rows + agent.shape.n_envs > settings.capacity:
         raise SettingError(
             f"a ring of {settings.capacity} rows is too small for the {settings.stage_rows} that "

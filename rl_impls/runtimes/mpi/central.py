@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rl_impls.agents.agent import Array, check_fits, train
 from rl_impls.agents.dqn import DQN
 from rl_impls.envs.control.step import ControlBatch, Floats, Observations, Step
+from rl_impls.errors import SettingError
 from rl_impls.runtimes.deep import EpisodeTally, compile_for, in_pieces
 from rl_impls.runtimes.mpi.messages import lost
 from rl_impls.runtimes.mpi.runtime import NOTHING_DONE, Surviving, Traffic, larger
@@ -83,6 +84,8 @@ class MpiCentralRuntime(Surviving):
         self, agent: DQN, env: ControlBatch, comm: Intracomm, *, threads: int | None = None
     ) -> None:
         check_fits(agent, env)
+        if agent.settings.n_step > 1:
+            raise SettingError("ranks hand on single steps: leave n_step out, or train alone.")
         super().__init__("mpi-central", comm, threads)
         compile_for(agent, env)
         self.agent: Final = agent

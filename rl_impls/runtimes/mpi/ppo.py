@@ -190,6 +190,10 @@ class MpiPPORuntime(Surviving):
     def __init__(
         self, agent: PPO, env: ControlBatch, comm: Intracomm, *, threads: int | None = None
     ) -> None:
+        if agent.shape.act_size or agent.settings.normalise_obs or agent.settings.normalise_rewards:
+            raise SettingError(
+                "ranks share a PPO for numbered actions, on the scale that they have: train alone."
+            )
         if agent.backend != "numpy":
             raise SettingError(
                 f"ranks average gradients of NumPy, and not of {agent.backend}: make a plain PPO."

@@ -30,6 +30,7 @@ from rl_impls.envs.control.cartpole import (
     THETA_LIMIT,
     X_LIMIT,
 )
+from rl_impls.nets.mlp import MLP
 from rl_impls.registry import time_limit
 
 
@@ -167,6 +168,7 @@ def jitted_training(task: Task, n_rounds: int) -> Any:
 
 def beginning(agent: PPO, seed: int) -> tuple[Task, Trainer]:
     """From the weights of an agent of ours."""
+    assert isinstance(agent.actor, MLP)
     actor, critic = (NetworkSpec.of(net) for net in (agent.actor, agent.critic))
     n_envs = agent.shape.n_envs
     key, carts_key = jax.random.split(jax.random.key(seed))

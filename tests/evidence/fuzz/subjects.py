@@ -496,9 +496,9 @@ def _tables() -> list[bytes]:
 @cache
 def _agents() -> list[bytes]:
     contents = []
-    for name in ("ppo", "dqn", "sac"):
+    for name in ("ppo", "dqn", "rainbow-lite", "sac", "td3"):
         with _scratch("agent.npz") as path:
-            env = "Pendulum-v1" if name == "sac" else "CartPole-v1"
+            env = "Pendulum-v1" if name in ("sac", "td3") else "CartPole-v1"
             preset = preset_for(name, env)
             settings: Any = replace(preset.settings, hidden=(4,))
             if name != "ppo":  # a small file

@@ -9,7 +9,9 @@ from rl_impls.agents.agent import AgentSettings
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
 from rl_impls.registry import preset_for
 
 OURS, SB3, TEXTBOOK = "rl_impls", "stable-baselines3", "textbook"
@@ -59,9 +61,18 @@ QR_DQN: Final = QRDQNSettings(
 )  # fmt: skip
 # The actor of Stable-Baselines3 learns at every update of the critics.
 SAC: Final = SACSettings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000, actor_every=1)
+TD3: Final = TD3Settings(hidden=(64, 64), learning_rate=1e-3, buffer=100_000)
+# The same as DQN; Stable-Baselines3 has returns of several steps, and neither the streams nor the
+# priorities, nor double.
+RAINBOW: Final = RainbowLiteSettings(
+    hidden=(64, 64), learning_rate=6.3e-4, buffer=50_000, batch=128, learning_starts=1000,
+    update_every=4, n_updates=2, target_every=250, epsilon_over=6000, epsilon_end=0.1,
+    huber=1.0, beta_over=50_000,
+)  # fmt: skip
 PRESET_DQN: Final = cast(DQNSettings, preset_for("dqn", "CartPole-v1").settings)
 PRESET_QR_DQN: Final = preset_for("qr-dqn", "CartPole-v1").settings
 PRESET_PPO: Final = preset_for("ppo", "CartPole-v1").settings
+PENDULUM_PPO: Final = cast(PPOSettings, preset_for("ppo", "Pendulum-v1").settings)
 PRESET_SAC: Final = preset_for("sac", "Pendulum-v1").settings
 
 CARTPOLE, ACROBOT, PENDULUM = "CartPole-v1", "Acrobot-v1", "Pendulum-v1"
@@ -85,6 +96,20 @@ TASKS: Final = (
     Task("dqn", LANDER, 100_000, -200.0, 200.0, replace(DQN, epsilon_over=12_000)),
     Task("qr-dqn", LANDER, 100_000, -200.0, 200.0, replace(QR_DQN, epsilon_over=12_000)),
     Task("sac", LANDER_CONTINUOUS, 30_000, -200.0, 200.0, replace(SAC, learning_rate=3e-4)),
+    Task("ppo", PENDULUM, 61_440, -1200.0, -150.0, PENDULUM_PPO, n_envs=4),
+    Task(
+        "ppo",
+        PENDULUM,
+        61_440,
+        -1200.0,
+        -150.0,
+        replace(PENDULUM_PPO, normalise_obs=True, normalise_rewards=True),
+        n_envs=4,
+        note="on one scale",
+    ),
+    Task("dqn", CARTPOLE, 50_000, 20.0, 500.0, replace(DQN, n_step=3), note="3 steps"),
+    Task("rainbow-lite", CARTPOLE, 50_000, 20.0, 500.0, RAINBOW),
+    Task("td3", PENDULUM, 10_000, -1200.0, -150.0, TD3),
     # As somebody trains who names the environment and nothing else.
     Task("dqn", OWN_CARTPOLE, 100_000, 20.0, 500.0, PRESET_DQN, sides=(OURS,), wanted=475.0),
     Task("sac", OWN_PENDULUM, 20_000, -1200.0, -150.0, PRESET_SAC, sides=(OURS,), wanted=-200.0),

@@ -141,7 +141,7 @@ def test_both_sides_of_every_task_are_named_and_every_name_is_one():
     assert {side for task in TASKS for side in task.sides} == {OURS, SB3, TEXTBOOK}
 
 
-@pytest.mark.parametrize("agent", ["ppo", "dqn", "qr-dqn", "sac"])
+@pytest.mark.parametrize("agent", ["ppo", "dqn", "qr-dqn", "rainbow-lite", "sac", "td3"])
 @pytest.mark.parametrize("side", [OURS, SB3])
 def test_a_side_plays(agent, side):
     """In a process of its own: what torch warns of is nothing that a test here should fail on."""
@@ -162,7 +162,7 @@ from tests.evidence.learning.tasks import TASKS
 
 name, side = sys.argv[1:]
 task = next(task for task in TASKS if task.agent == name and side in task.sides)
-env = "Pendulum-v1" if name == "sac" else "CartPole-v1"
+env = "Pendulum-v1" if name in ("sac", "td3") else "CartPole-v1"
 changes = {} if name == "ppo" else {"learning_starts": 200, "batch": 16, "hidden": (16,)}
 task = replace(task, steps=2048 if name == "ppo" else 300, env=env)
 played = play(replace(task, settings=replace(task.settings, **changes)), side, 0)

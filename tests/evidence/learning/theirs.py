@@ -6,15 +6,20 @@ import time
 from functools import partial
 from typing import Any
 
+import numpy as np
 import stable_baselines3
 import torch
 from sb3_contrib import QRDQN
 from stable_baselines3.common.env_util import make_vec_env
+from stable_baselines3.common.noise import NormalActionNoise
+from stable_baselines3.common.vec_env import VecEnv, VecNormalize
 
 from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
+from rl_impls.agents.twin_critics import TwinSettings
 from tests.evidence.learning.played import N_VALIDATIONS, Played, judged, validated
 from tests.evidence.learning.tasks import Task
 from tests.evidence.peers.theirs import Player, Watch
@@ -29,7 +34,7 @@ def play(task: Task, seed: int) -> Played:
     seconds = time.process_time() - begin - watch.paused_s
     watch.judge()
     final = judged(Player(model), task.env)
-    model.policy.load_state_dict(watch.kept)
+    watch.restore_best()
     return Played(final, judged(Player(model), task.env), seconds)
 
 
@@ -44,6 +49,7 @@ def model_of(task: Task, seed: int) -> Any:
     nets: dict[str, Any] = {"net_arch": list(settings.hidden)}
     match settings:
         case PPOSettings():
+            env = on_one_scale(env, settings)
             return stable_baselines3.PPO(
                 "MlpPolicy", env, n_steps=settings.horizon // task.n_envs,
                 n_epochs=settings.n_epochs, batch_size=settings.minibatch,
@@ -59,13 +65,38 @@ def model_of(task: Task, seed: int) -> Any:
                 "MlpPolicy", env, **of_dqn(settings, task.steps, nets), **shared
             )
         case SACSettings():
-            return stable_baselines3.SAC(
-                "MlpPolicy", env, buffer_size=settings.buffer, batch_size=settings.batch,
-                learning_starts=settings.learning_starts, tau=settings.tau,
-                gradient_steps=settings.n_updates, policy_kwargs=nets, **shared,
+            return stable_baselines3.SAC("MlpPolicy", env, **of_twins(settings, nets), **shared)
+        case TD3Settings():
+            size = env.action_space.shape
+            noise = NormalActionNoise(np.zeros(size), np.full(size, settings.noise))
+            return stable_baselines3.TD3(
+                "MlpPolicy", env, policy_delay=settings.actor_every, action_noise=noise,
+                target_policy_noise=settings.target_noise,
+                target_noise_clip=settings.target_clip, **of_twins(settings, nets), **shared,
             )  # fmt: skip
         case _:
             raise ValueError(f"Stable-Baselines3 has no {task.agent}")
+
+
+def on_one_scale(env: VecEnv, settings: PPOSettings) -> VecEnv:
+    if not (settings.normalise_obs or settings.normalise_rewards):
+        return env
+    return VecNormalize(
+        env, norm_obs=settings.normalise_obs, norm_reward=settings.normalise_rewards,
+        gamma=settings.discount,
+    )  # fmt: skip
+
+
+def several_steps(settings: DQNSettings) -> dict[str, Any]:
+    return {"n_steps": settings.n_step} if settings.n_step > 1 else {}
+
+
+def of_twins(settings: TwinSettings, nets: dict[str, Any]) -> dict[str, Any]:
+    return {
+        "buffer_size": settings.buffer, "batch_size": settings.batch,
+        "learning_starts": settings.learning_starts, "tau": settings.tau,
+        "gradient_steps": settings.n_updates, "policy_kwargs": nets,
+    }  # fmt: skip
 
 
 def of_dqn(settings: DQNSettings, n_steps: int, nets: dict[str, Any]) -> dict[str, Any]:
@@ -73,7 +104,7 @@ def of_dqn(settings: DQNSettings, n_steps: int, nets: dict[str, Any]) -> dict[st
         "buffer_size": settings.buffer, "batch_size": settings.batch,
         "learning_starts": settings.learning_starts, "train_freq": settings.update_every,
         "gradient_steps": settings.n_updates, "target_update_interval": settings.target_every,
-        "max_grad_norm": settings.max_norm,
+        "max_grad_norm": settings.max_norm, **several_steps(settings),
         "exploration_fraction": min(settings.epsilon_over / n_steps, 1.0),
         "exploration_initial_eps": settings.epsilon_start,
         "exploration_final_eps": settings.epsilon_end, "policy_kwargs": nets,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from copy import deepcopy
 from functools import partial
 from typing import Any, Final
 
@@ -29,7 +30,9 @@ class Player:
         self.model = model
 
     def greedy(self, obs: Any) -> Any:
-        return self.model.predict(obs, deterministic=True)[0]
+        scale = self.model.get_vec_normalize_env()
+        seen = obs if scale is None else scale.normalize_obs(obs)
+        return self.model.predict(seen, deterministic=True)[0]
 
 
 class Watch:
@@ -43,6 +46,17 @@ class Watch:
         self.paused_s = 0.0
         self._model, self._every, self._next = model, every, every
         self._score_of = score_of
+        self._kept_scale = deepcopy(self._scale())
+
+    def _scale(self) -> Any:
+        """The moments of observations, where there are any."""
+        env = self._model.get_vec_normalize_env()
+        return None if env is None else env.obs_rms
+
+    def restore_best(self) -> None:
+        self._model.policy.load_state_dict(self.kept)
+        if self._kept_scale is not None:
+            self._model.get_vec_normalize_env().obs_rms = self._kept_scale
 
     def __call__(self, local: Any, shared: Any) -> bool:
         if self._model.num_timesteps >= self._next:
@@ -57,6 +71,7 @@ class Watch:
             self.best = score
             state = self._model.policy.state_dict()
             self.kept = {name: tensor.clone() for name, tensor in state.items()}
+            self._kept_scale = deepcopy(self._scale())
         self.paused_s += time.process_time() - begin
 
 
@@ -66,7 +81,7 @@ def end_to_end(model: Any, n_steps: int, sizes: Sizes) -> Measured:
     model.learn(n_steps, callback=watch)
     seconds = time.process_time() - begin - watch.paused_s
     watch.judge()
-    model.policy.load_state_dict(watch.kept)
+    watch.restore_best()
     played = evaluate(Player(model), OWN, sizes.episodes, seed=EVALUATION_SEED)
     return Measured(model.num_timesteps / seconds, float(played.mean()))
 

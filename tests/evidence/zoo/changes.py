@@ -34,6 +34,7 @@ class Change:
 
 PPO, ROLLOUT = "agents/ppo.py", "agents/rollout.py"
 DQN, QR_DQN, SAC = "agents/dqn.py", "agents/qr_dqn.py", "agents/sac.py"
+TWINS = "agents/twin_critics.py"
 LISTS, ARRAYS, REPLAY = "tabular/lists.py", "tabular/arrays.py", "replay/uniform.py"
 AGENT, SPLITMIX = "agents/agent.py", "splitmix.py"
 LEARNER, KERNELS, GAMES = "tabular/learner.py", "tabular/kernels.py", "envs/games.py"
@@ -142,7 +143,7 @@ _BUGS = (
     ),
     (
         "no discount", ON_DQN, DQN,
-        "batch.terminated_t, self.settings.discount, self.settings.huber, self._grad,",
+        "batch.terminated_t, self.settings.bootstrap, self.settings.huber, self._grad,",
         "batch.terminated_t, 1.0, self.settings.huber, self._grad,",
     ),
     (
@@ -173,7 +174,7 @@ _BUGS = (
         "keep = gamma",
     ),
     (
-        "actions not stretched to their bounds", ON_SAC, SAC,
+        "actions not stretched to their bounds", ON_SAC, TWINS,
         "stretched: Array = self._middle + self._half * squashed",
         "stretched: Array = self._middle + squashed",
     ),
@@ -188,7 +189,7 @@ _BUGS = (
         "store.r_t[slot] = max(-1.0, min(1.0, r_t))",
     ),
     (
-        "the target networks never follow", ON_SAC, SAC,
+        "the target networks never follow", ON_SAC, TWINS,
         "            polyak.step()\n",
         "            pass\n",
     ),
@@ -278,7 +279,7 @@ _REFACTORED = (
         "        self.n_steps += self.shape.n_envs\n        rollout.t += 1\n",
     ),
     (
-        "a comprehension", (ON_SAC,), SAC,
+        "a comprehension", (ON_SAC,), TWINS,
         "        for polyak in self._polyaks:\n            polyak.step()\n",
         "        _ = [polyak.step() for polyak in self._polyaks]\n",
     ),

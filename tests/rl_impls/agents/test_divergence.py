@@ -10,7 +10,9 @@ from rl_impls.agents.agent import Shape
 from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import Diverged
 from rl_impls.registry import agent_type, make_agent
@@ -19,15 +21,17 @@ REPLAY: Any = {"hidden": (16,), "batch": 8, "buffer": 100, "learning_starts": 8}
 SETTINGS = {
     "dqn": DQNSettings(**REPLAY),
     "qr-dqn": QRDQNSettings(**REPLAY, n_quantiles=5),
+    "rainbow-lite": RainbowLiteSettings(**REPLAY),
     "ppo": PPOSettings(horizon=32, minibatch=8, hidden=(16,)),
     "sac": SACSettings(**REPLAY),
+    "td3": TD3Settings(**REPLAY),
 }
 
 
 def made(name):
     numbered = Shape(4, 3, n_actions=2)
     continuous = Shape(4, 3, act_size=1, act_low=(-1.0,), act_high=(1.0,))
-    return make_agent(continuous if name == "sac" else numbered, SETTINGS[name], seed=0)
+    return make_agent(continuous if name in ("sac", "td3") else numbered, SETTINGS[name], seed=0)
 
 
 def live(agent, n_steps, reward):

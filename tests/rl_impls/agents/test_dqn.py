@@ -23,6 +23,7 @@ from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.envs.control.step import Step
 from rl_impls.errors import SettingError
+from rl_impls.replay.layout import PrioritisedTransitions
 from rl_impls.replay.prioritised import PrioritisedReplay
 from tests.rl_impls.agents.differences import numeric_gradient
 
@@ -210,6 +211,28 @@ def test_a_weighted_loss_is_the_plain_one_where_all_weights_are_one():
     np.testing.assert_allclose(twice, 2 * plain)
 
 
+def test_an_update_weighs_rows_by_their_chance_and_leaves_their_errors_as_priorities():
+    rng = np.random.default_rng(0)
+    agent = DQN(Shape(1, 4, 3), replace(PRIORITISED, priority_alpha=0.7), seed=0)
+    replay = agent.replay
+    assert isinstance(replay, PrioritisedReplay)
+    for _ in range(12):
+        obs_tm1, obs_t = rng.standard_normal((2, 4))
+        replay.add(obs_tm1, int(rng.integers(3)), rng.normal(), obs_t, bool(rng.random() < 0.3))
+    replay.update(np.arange(12), rng.normal(0.0, 2.0, 12))
+    for _ in range(5):
+        expected = list(replay.priorities())
+        total = sum(expected)
+        agent.update()
+        batch = agent._batch
+        assert isinstance(batch, PrioritisedTransitions)
+        weights = [(12 * expected[i] / total) ** -replay.beta for i in batch.indices]
+        np.testing.assert_allclose(batch.weights, np.array(weights) / max(weights), rtol=1e-4)
+        for i, error in zip(batch.indices, agent._td_errors, strict=True):
+            expected[i] = (abs(error) + replay.eps) ** 0.7
+        np.testing.assert_allclose(replay.priorities(), expected, rtol=1e-4)
+
+
 def test_what_is_learned_changes_what_is_drawn_and_weights_become_whole():
     env = make_batch("rl_impls/CartPole-v1", 2, seed=0)
     agent = DQN(shape_of(env), PRIORITISED, seed=0)
@@ -239,7 +262,8 @@ def test_priorities_are_saved_with_the_agent(tmp_path):
 
 def test_settings_of_an_early_release_know_no_priorities():
     data = DQNSettings(batch=32).as_data()
-    for name in ("prioritised", "priority_alpha", "priority_beta", "beta_over"):
+    later = ("prioritised", "priority_alpha", "priority_beta", "beta_over", "n_step", "dueling")
+    for name in later:
         del data[name]
     assert DQNSettings.from_data(data) == DQNSettings(batch=32)
 
@@ -247,5 +271,7 @@ def test_settings_of_an_early_release_know_no_priorities():
 def test_priorities_are_refused_where_nobody_tells_the_errors():
     with pytest.raises(SettingError, match="prioritised replay is for dqn on numpy, and not for"):
         QRDQN(Shape(1, 4, 2), QRDQNSettings(prioritised=True))
+    with pytest.raises(SettingError, match="a dueling network is for dqn on numpy, and not for"):
+        QRDQN(Shape(1, 4, 2), QRDQNSettings(dueling=True))
     with pytest.raises(SettingError, match="frames are not drawn by priority"):
         PixelSettings(prioritised=True)

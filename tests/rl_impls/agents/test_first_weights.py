@@ -11,6 +11,8 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
 from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.td3 import TD3, TD3Settings
+from rl_impls.nets.mlp import MLP
 
 HIDDEN = (64, 48)
 NUMBERED = Shape(1, 8, 6)
@@ -30,7 +32,12 @@ def sac(seed):
     return [agent.actor, *agent.critics]
 
 
-@pytest.mark.parametrize("networks", [dqn, qr_dqn, sac])
+def td3(seed):
+    agent = TD3(CONTINUOUS, TD3Settings(hidden=HIDDEN, buffer=300), seed=seed)
+    return [agent.actor, *agent.critics]
+
+
+@pytest.mark.parametrize("networks", [dqn, qr_dqn, sac, td3])
 def test_weights_and_biases_are_uniform_within_one_over_the_root_of_what_comes_in(networks):
     drawn: dict[tuple[int, int], list] = {}
     for seed in range(30):
@@ -47,6 +54,7 @@ def test_weights_and_biases_are_uniform_within_one_over_the_root_of_what_comes_i
 @pytest.mark.parametrize("seed", range(3))
 def test_ppo_begins_with_orthogonal_layers_and_an_actor_that_favours_nothing(seed):
     agent = PPO(NUMBERED, PPOSettings(hidden=HIDDEN, horizon=64), seed=seed)
+    assert isinstance(agent.actor, MLP)
     for net, last in ((agent.actor, 0.01), (agent.critic, 1.0)):
         for weight, gain in zip(net.weights, (math.sqrt(2), math.sqrt(2), last), strict=True):
             wide = weight.T if weight.shape[0] > weight.shape[1] else weight
@@ -63,13 +71,16 @@ def test_no_direction_is_likelier_than_another_in_an_orthogonal_layer():
 def test_what_follows_a_network_begins_as_its_copy_and_twins_begin_apart():
     value = DQN(NUMBERED, DQNSettings(hidden=HIDDEN, buffer=300), seed=1)
     assert np.array_equal(value.net.params, value.target.params)
-    agent = SAC(CONTINUOUS, SACSettings(hidden=HIDDEN, buffer=300), seed=1)
-    for critic, target in zip(agent.critics, agent.targets, strict=True):
-        assert np.array_equal(critic.params, target.params)
-    assert not np.array_equal(agent.critics[0].params, agent.critics[1].params)
+    soft = SAC(CONTINUOUS, SACSettings(hidden=HIDDEN, buffer=300), seed=1)
+    delayed = TD3(CONTINUOUS, TD3Settings(hidden=HIDDEN, buffer=300), seed=1)
+    for agent in (soft, delayed):
+        for critic, target in zip(agent.critics, agent.targets, strict=True):
+            assert np.array_equal(critic.params, target.params)
+        assert not np.array_equal(agent.critics[0].params, agent.critics[1].params)
+    assert np.array_equal(delayed.actor.params, delayed.actor_target.params)
 
 
-@pytest.mark.parametrize("networks", [dqn, qr_dqn, sac])
+@pytest.mark.parametrize("networks", [dqn, qr_dqn, sac, td3])
 def test_equal_seeds_begin_equal_and_others_do_not(networks):
     for first, same, other in zip(networks(5), networks(5), networks(6), strict=True):
         assert np.array_equal(first.params, same.params)

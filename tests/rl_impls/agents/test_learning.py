@@ -9,7 +9,9 @@ from rl_impls.agents.dqn import DQNSettings
 from rl_impls.agents.evaluation import BestCheckpoint, evaluate
 from rl_impls.agents.ppo import PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLiteSettings
 from rl_impls.agents.sac import SACSettings
+from rl_impls.agents.td3 import TD3Settings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.registry import make_agent
 from rl_impls.runtimes import Every, run
@@ -33,6 +35,14 @@ class Short:
 # Smaller and quicker than the presets, which need more time for the same.
 SHORT = {
     "ppo": Short(CARTPOLE, PPOSettings(learning_rate=1e-3), 8, 30_000),
+    "ppo of points": Short(
+        PENDULUM,
+        PPOSettings(
+            horizon=2048, learning_rate=1e-3, discount=0.9, minibatch=64, entropy_weight=0.0
+        ),
+        4,
+        40_000,
+    ),
     "dqn": Short(
         CARTPOLE,
         DQNSettings(learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0),
@@ -45,11 +55,25 @@ SHORT = {
         1,
         20_000,
     ),
+    "rainbow-lite": Short(
+        CARTPOLE,
+        RainbowLiteSettings(
+            learning_rate=3e-4, target_every=1000, epsilon_over=5000, huber=100.0, beta_over=20_000
+        ),
+        1,
+        20_000,
+    ),
     "sac": Short(
         PENDULUM,
         SACSettings(hidden=(64, 64), learning_rate=1e-3, batch=128, learning_starts=500),
         1,
         6000,
+    ),
+    "td3": Short(
+        PENDULUM,
+        TD3Settings(hidden=(64, 64), learning_rate=1e-3, batch=128, learning_starts=500),
+        1,
+        8000,
     ),
 }
 

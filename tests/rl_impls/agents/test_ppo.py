@@ -182,11 +182,9 @@ def test_settings_that_make_no_sense_are_refused(wrong, says):
         PPOSettings(**wrong)
 
 
-def test_a_horizon_that_cannot_be_shared_and_continuous_actions_are_refused():
+def test_a_horizon_that_cannot_be_shared_is_refused():
     with pytest.raises(SettingError, match="cannot be shared by 3 environments"):
         PPO(Shape(3, 4, 2))
-    with pytest.raises(SettingError, match="PPO chooses among numbered actions"):
-        PPO(Shape(1, 3, act_size=1, act_low=(-2.0,), act_high=(2.0,)))
 
 
 def test_a_linear_learning_rate_ends_at_zero_with_the_steps_it_was_given():

@@ -11,7 +11,9 @@ from rl_impls.agents.dqn import DQN, DQNSettings
 from rl_impls.agents.evaluation import BestCheckpoint
 from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQN, QRDQNSettings
+from rl_impls.agents.rainbow import RainbowLite, RainbowLiteSettings
 from rl_impls.agents.sac import SAC, SACSettings
+from rl_impls.agents.td3 import TD3, TD3Settings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import AgentFileError
 from rl_impls.runtimes import Every, run
@@ -22,9 +24,23 @@ CARTPOLE = "rl_impls/CartPole-v1"
 REPLAY: Any = {"hidden": (16,), "batch": 16, "buffer": 200, "learning_starts": 40}
 AGENTS: dict[str, tuple[Any, Any, str]] = {
     "ppo": (PPO, PPOSettings(horizon=96, minibatch=40, n_epochs=2, hidden=(16,)), CARTPOLE),
+    "ppo of points": (
+        PPO,
+        PPOSettings(
+            horizon=96,
+            minibatch=40,
+            n_epochs=2,
+            hidden=(16,),
+            normalise_obs=True,
+            normalise_rewards=True,
+        ),
+        "rl_impls/Pendulum-v1",
+    ),
     "dqn": (DQN, DQNSettings(**REPLAY, target_every=50), CARTPOLE),
     "qr-dqn": (QRDQN, QRDQNSettings(**REPLAY, target_every=50, n_quantiles=5), CARTPOLE),
+    "rainbow-lite": (RainbowLite, RainbowLiteSettings(**REPLAY, target_every=50), CARTPOLE),
     "sac": (SAC, SACSettings(**REPLAY), "rl_impls/Pendulum-v1"),
+    "td3": (TD3, TD3Settings(**REPLAY), "rl_impls/Pendulum-v1"),
 }
 
 

@@ -12,11 +12,10 @@ from rl_impls.agents.sac import (
     SAC,
     SACSettings,
     actor_gradient,
-    critic_loss,
     smaller_critic,
-    soft_targets,
     squashed_gaussian,
 )
+from rl_impls.agents.twin_critics import critic_loss, soft_targets
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import SettingError
 from tests.rl_impls.agents.differences import numeric_gradient

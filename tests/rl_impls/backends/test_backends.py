@@ -14,6 +14,7 @@ from rl_impls.agents.ppo import PPO, PPOSettings
 from rl_impls.agents.qr_dqn import QRDQNSettings
 from rl_impls.envs.control.make import make_batch
 from rl_impls.errors import Diverged, MissingDependency, SettingError
+from rl_impls.nets.mlp import MLP
 from rl_impls.registry import agent_type, make_agent
 from tests.rl_impls.backends.agreement import (
     DQN_SETTINGS,
@@ -50,6 +51,7 @@ def test_the_first_weights_of_dqn_are_those_of_torch():
     torch.manual_seed(0)
     theirs = torch.nn.Linear(256, 256)
     ours = DQN(Shape(1, 4, 2), DQNSettings(hidden=(256, 256), buffer=1000), seed=0).net
+    assert isinstance(ours, MLP)
     for own, other in ((ours.weights[1], theirs.weight), (ours.biases[1], theirs.bias)):
         numbers = other.detach().numpy()
         assert np.abs(own).max() == pytest.approx(np.abs(numbers).max(), rel=0.02)

@@ -38,7 +38,8 @@ def test_the_deep_agents_are_those_of_the_package():
 
 @pytest.mark.parametrize("agent", ON_NUMPY)
 def test_every_agent_trains_and_tells_what_a_learner_of_a_table_does(agent, capsys):
-    env = PENDULUM if agent == "sac" else CARTPOLE
+    continuous = agent in ("sac", "td3")
+    env = PENDULUM if continuous else CARTPOLE
     result = result_of(capsys, env, "--agent", agent, "--steps", "1200", "--seed", "1")
     assert set(result) == set(field_names())
     assert (result["steps"], result["agent"], result["env"]) == (1200, agent, env)
@@ -46,7 +47,7 @@ def test_every_agent_trains_and_tells_what_a_learner_of_a_table_does(agent, caps
     assert (result["games"], result["win_rate"], result["runtime"]) == (100, None, "serial")
     assert result["steps_per_s"] == pytest.approx(1200 / result["seconds"])
     # An episode of Pendulum has 200 steps; a pole that nobody balances falls within about 20.
-    assert result["episodes"] == 6 if agent == "sac" else 5 < result["episodes"] < 150
+    assert result["episodes"] == 6 if continuous else 5 < result["episodes"] < 150
     assert -2000 < result["mean_return"] <= 500
 
 
