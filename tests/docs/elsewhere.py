@@ -202,6 +202,8 @@ TESTED: Mapping[str, str] = {
     ),
     "python -m tests.evidence.proof": "tests/evidence/proof/test_proof_run.py::"
     "test_a_run_records_every_test_and_resumes_where_it_stopped",
+    "python -m tests.evidence.proof readings docs/proof/verdicts.jsonl": "tests/evidence/proof/"
+    "test_proof_table.py::test_the_figures_of_the_docs_are_those_of_the_records",
     "python -m tests.docs.reference": "tests/docs/test_reference.py::"
     "test_the_page_is_what_the_code_says",
     "make docs": "tests/docs/test_make.py::test_the_site_builds_without_a_warning",

@@ -199,3 +199,16 @@ def test_a_diluted_change_is_read_as_what_it_comes_to() -> None:
     ]
     *_, row = readings.render([*diluted, CRASH]).splitlines()
     assert row.startswith("| mpi-plus10 | blas | 3 | +10.0% | +9.00% ± 0.12% | 0 (0% to 71%) | 3 (")
+
+
+def test_the_figures_of_the_docs_are_those_of_the_records() -> None:
+    """In docs/verdict.md, of ranks that gather from memory and of processes that interpret."""
+    rows = readings.render(read(Path(__file__).parents[3] / "docs/proof/verdicts.jsonl"))
+    told = {tuple(row.split(" | ")[:2]): row.split(" | ")[4:] for row in rows.splitlines()}
+    assert told["| mpi-plus10", "memory"][0] == "+9.22% ± 0.08%"
+    assert told["| processes-plus10", "interpreter"][0] == "+9.43% ± 0.20%"
+    holds = {
+        case: sum(int(cells[2].split()[0]) for (name, _), cells in told.items() if name == case)
+        for case in ("| mpi-plus10", "| processes-plus10")
+    }
+    assert holds == {"| mpi-plus10": 97, "| processes-plus10": 54}
