@@ -1,4 +1,5 @@
-"""``python -m tests.evidence.learning run`` trains both sides of every task, ``table`` prints."""
+"""``python -m tests.evidence.learning run`` trains both sides of every task, ``table`` prints, and
+``same`` compares what both compute of the same batches."""
 
 from __future__ import annotations
 
@@ -32,6 +33,10 @@ def parser() -> argparse.ArgumentParser:
     side.add_argument("task", choices=[task.name for task in TASKS], metavar="TASK")
     side.add_argument("--side", choices=SIDES, default=OURS)
     side.add_argument("--seed", type=int, default=0)
+    same = commands.add_parser(
+        "same", help="how far both sides are apart after equal updates, in spreads of the outputs"
+    )
+    same.add_argument("task", choices=[task.name for task in TASKS if SB3 in task.sides], nargs="*")
     table = commands.add_parser("table", help="print the tables as markdown")
     table.add_argument("file", type=Path)
     return root
@@ -42,6 +47,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     if options.command == "side":
         played = play(task_named(options.task), options.side, options.seed)
         print(json.dumps(asdict(played)))
+        return 0
+    if options.command == "same":
+        # Imported here: nothing else of this needs Stable-Baselines3 in the same process.
+        from tests.evidence.learning.same import sides_of
+
+        for name in options.task or [task.name for task in TASKS if SB3 in task.sides]:
+            print(f"{name}: {sides_of(task_named(name)).difference:.1g}", flush=True)
         return 0
     if options.command == "run":
         run(options.out, options.only, options.side, options.seeds, options.minutes)

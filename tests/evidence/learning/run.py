@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.evidence.learning.played import Played
@@ -30,17 +31,23 @@ def run(
 
     Seed by seed: whoever stops early has seen every task. `only` are parts of the names of tasks.
     """
+    lacking: set[str] = set()
     end = None if minutes is None else time.monotonic() + 60 * minutes
     for task, side, seed in open_trainings(read(path)):
         if (only and not any(part in task.name for part in only)) or seed >= n_seeds:
             continue
         if sides and side not in sides:
             continue
+        if task.needs and find_spec(task.needs) is None:
+            lacking.add(f"{task.env} needs {task.needs}")
+            continue
         if end is not None and time.monotonic() >= end:
             break
         played = by_command(argv(task, side, seed))
         append(path, made(task, side, seed, played))
         print(f"{task.name}, {side}, seed {seed}: {played}", flush=True)
+    for what in sorted(lacking):
+        print(f"{what}, which is not installed, and was left out: make setup-extras installs it.")
 
 
 def open_trainings(records: Iterable[Record]) -> list[Training]:

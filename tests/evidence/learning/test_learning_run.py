@@ -59,6 +59,19 @@ def test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice(quick, tm
     assert "| 0.50 [0.50, 0.50] | level |" in said
 
 
+def test_a_task_whose_extra_is_missing_is_left_out_with_a_sentence(
+    quick, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(learning, "find_spec", lambda name: None)
+    words = ["run", "--out", str(tmp_path / "deep.jsonl"), "--seeds", "1", "--only"]
+    main([*words, "ppo LunarLander-v3"])
+    assert quick == []
+    said = "LunarLander-v3 needs Box2D, which is not installed, and was left out: make setup-extras"
+    assert said in capsys.readouterr().out
+    main([*words, "ppo CartPole-v1"])
+    assert len(quick) == 2
+
+
 def test_other_code_and_settings_are_trained_anew_and_the_peer_only_with_other_versions(quick):
     sides = [(task, side) for task in TASKS for side in task.sides]
     records = [recorded(task, side, seed, 0.0) for task, side in sides for seed in SEEDS]
