@@ -29,25 +29,38 @@ def run(
 ) -> None:
     """What is not recorded yet of this code on this machine; one may be ended and begun again.
 
-    Seed by seed: whoever stops early has seen every task. `only` are parts of the names of tasks.
+    Seed by seed: whoever stops early has seen every task. `only` are names of tasks, or parts of
+    some: 'dqn Acrobot-v1' is one, and 'Acrobot' in several.
     """
-    lacking: set[str] = set()
+    left_out: dict[str, str] = {}
     end = None if minutes is None else time.monotonic() + 60 * minutes
     for task, side, seed in open_trainings(read(path)):
-        if (only and not any(part in task.name for part in only)) or seed >= n_seeds:
+        if (only and not is_meant(task, only)) or seed >= n_seeds:
             continue
         if sides and side not in sides:
             continue
-        if task.needs and find_spec(task.needs) is None:
-            lacking.add(f"{task.env} needs {task.needs}")
+        if sentence := lacking(task):
+            left_out[task.env] = sentence
             continue
         if end is not None and time.monotonic() >= end:
             break
         played = by_command(argv(task, side, seed))
         append(path, made(task, side, seed, played))
         print(f"{task.name}, {side}, seed {seed}: {played}", flush=True)
-    for what in sorted(lacking):
-        print(f"{what}, which is not installed, and was left out: make setup-extras installs it.")
+    for env, sentence in left_out.items():
+        print(f"{env} was left out: {sentence}")
+
+
+def lacking(task: Task) -> str | None:
+    """Say what a task needs that is not installed, if anything."""
+    if task.needs is None or find_spec(task.needs) is not None:
+        return None
+    return f"it needs {task.needs}, which is not installed: make setup-extras installs it."
+
+
+def is_meant(task: Task, only: Iterable[str]) -> bool:
+    names = [task.name for task in TASKS]
+    return any(part == task.name if part in names else part in task.name for part in only)
 
 
 def open_trainings(records: Iterable[Record]) -> list[Training]:

@@ -59,6 +59,14 @@ def test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice(quick, tm
     assert "| 0.50 [0.50, 0.50] | level |" in said
 
 
+def test_a_whole_name_is_that_task_alone_and_a_part_all_that_have_it():
+    def meant(part):
+        return [task.name for task in TASKS if learning.is_meant(task, [part])]
+
+    assert meant("dqn Acrobot-v1") == ["dqn Acrobot-v1"]
+    assert meant("dqn Acrobot") == ["dqn Acrobot-v1", "qr-dqn Acrobot-v1"]
+
+
 def test_a_task_whose_extra_is_missing_is_left_out_with_a_sentence(
     quick, tmp_path, monkeypatch, capsys
 ):
@@ -66,7 +74,7 @@ def test_a_task_whose_extra_is_missing_is_left_out_with_a_sentence(
     words = ["run", "--out", str(tmp_path / "deep.jsonl"), "--seeds", "1", "--only"]
     main([*words, "ppo LunarLander-v3"])
     assert quick == []
-    said = "LunarLander-v3 needs Box2D, which is not installed, and was left out: make setup-extras"
+    said = "LunarLander-v3 was left out: it needs Box2D, which is not installed: make setup-extras"
     assert said in capsys.readouterr().out
     main([*words, "ppo CartPole-v1"])
     assert len(quick) == 2
