@@ -70,13 +70,19 @@ def open_trainings(records: Iterable[Record]) -> list[Training]:
         for r in records
         if r.machine == cpu_model()
     ]
-    codes = {side: code_of(side) for side in {side for task in TASKS for side in task.sides}}
+    some = {(task.is_table, side): task for task in TASKS for side in task.sides}
+    codes = {(is_table, side): code_of(task, side) for (is_table, side), task in some.items()}
+
+    def is_done(task: Task, side: str, seed: int) -> bool:
+        code = codes[task.is_table, side]
+        return (task.name, side, seed, task.steps, settings_of(task), code) in done
+
     return [
         (task, side, seed)
         for seed in SEEDS
         for task in TASKS
         for side in task.sides
-        if (task.name, side, seed, task.steps, settings_of(task), codes[side]) not in done
+        if not is_done(task, side, seed)
     ]
 
 

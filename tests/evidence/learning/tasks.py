@@ -42,6 +42,10 @@ class Task:
         return " ".join(part for part in (self.agent, self.env, self.note) if part)
 
     @property
+    def is_table(self) -> bool:
+        return self.settings is None
+
+    @property
     def needs(self) -> str | None:
         """The module of an extra that its environment needs, which not everybody has."""
         return "Box2D" if self.env.startswith("LunarLander") else None

@@ -15,7 +15,7 @@ from tests.evidence.learning import tasks as known
 from tests.evidence.learning.__main__ import main
 from tests.evidence.learning.code import name_of
 from tests.evidence.learning.played import Played
-from tests.evidence.learning.records import append, from_line, made, read
+from tests.evidence.learning.records import append, code_of, from_line, made, read
 from tests.evidence.learning.table import render
 from tests.evidence.learning.tasks import OURS, SB3, SEEDS, TASKS, TEXTBOOK, task_named
 from tests.evidence.learning.textbook import learned, mean_return
@@ -91,6 +91,16 @@ def test_other_code_and_settings_are_trained_anew_and_the_peer_only_with_other_v
     assert len(left) == len(changed)
     assert len(learning.open_trainings([replace(r, settings={}) for r in records])) == len(records)
     assert len(learning.open_trainings([replace(r, machine="") for r in records])) == len(records)
+
+
+def test_agents_are_not_trained_again_for_what_changes_in_tables(monkeypatch):
+    monkeypatch.setattr(
+        "tests.evidence.learning.records.name_of", lambda package, parts: " ".join(parts)
+    )
+    of_agent, of_table = (code_of(task, OURS).split() for task in (task_named(ACROBOT), TASKS[0]))
+    assert {"envs", "schedules.py"} < set(of_agent) & set(of_table)
+    assert {"agents", "nets", "replay"} == set(of_agent) - set(of_table)
+    assert {"api.py", "tabular"} == set(of_table) - set(of_agent)
 
 
 def test_what_is_only_said_of_the_code_is_no_other_code(tmp_path):
