@@ -94,10 +94,13 @@ class CompiledQLearning(NumpyQLearning):
         if self.q.size > ENTRIES_PER_STEP * n_steps:
             return super().train(env, n_steps, visits=visits)
         q = self.q.tolist()
+        done = Training(0, 0, 0.0)
         try:
-            return train_rows(self, q, env, n_steps, visits)
+            for leg in self.legs(n_steps):
+                done = done + train_rows(self, q, env, leg, visits)
         finally:
             self.q[:] = q
+        return done
 
     def act_batch(self, s_t: States, masks_t: Flags | None = None) -> Actions:
         actions = np.empty(len(s_t), np.int64)

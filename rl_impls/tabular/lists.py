@@ -31,7 +31,8 @@ def best_value(row: Sequence[float], legal: Legal) -> float:
 def train_rows(
     learner: QLearner, q: list[list[float]], env: TabularEnv, n_steps: int, visits: Visits
 ) -> Training:
-    """Play and learn into lists for `n_steps` steps, in an environment that knows its own rules.
+    """Play and learn into lists for `n_steps` steps, in an environment that knows its own rules:
+    a leg, in which no schedule of strides changes.
 
     It does what `training.train` does with a ListQLearning, draw by draw and digit by digit,
     without the calls in between; and it looks for a row's best action once, for the target and for

@@ -12,15 +12,14 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Final
 
-# Below rl_impls: what a training in one process on NumPy runs, of agents and of tables.
-PARTS: Final = (
-    "agents", "envs", "nets", "replay", "tabular", "api.py", "jit.py", "registry.py",
-    "schedules.py", "splitmix.py",
-)  # fmt: skip
+# Below rl_impls: what a training in one process runs, of an agent on NumPy and of a table.
+_SHARED: Final = ("envs", "jit.py", "schedules.py", "splitmix.py")
+OF_AGENTS: Final = (*_SHARED, "agents", "nets", "replay")
+OF_TABLES: Final = (*_SHARED, "api.py", "tabular")
 _DOCUMENTED = ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 
-def name_of(package: Path, parts: Iterable[str] = PARTS) -> str:
+def name_of(package: Path, parts: Iterable[str]) -> str:
     """Return a name that is the same as long as these parts of a package do the same."""
     digest = sha256()
     for part in parts:

@@ -11,7 +11,7 @@ from typing import Any
 
 from pytest_rlperf.files import append_lines, read_lines
 from tests import schema_lines
-from tests.evidence.learning.code import name_of
+from tests.evidence.learning.code import OF_AGENTS, OF_TABLES, name_of
 from tests.evidence.learning.played import Played
 from tests.evidence.learning.tasks import OURS, TEXTBOOK, Task
 from tests.evidence.proof.facts import REPOSITORY, core_count, cpu_model, versions
@@ -67,7 +67,7 @@ def made(task: Task, side: str, seed: int, played: Played) -> Record:
         steps=task.steps,
         played=Played(*(round(number, 3) for number in astuple(played))),
         settings=settings_of(task),
-        code=code_of(side),
+        code=code_of(task, side),
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         machine=cpu_model(),
         cores=core_count(),
@@ -86,10 +86,11 @@ def settings_of(task: Task) -> dict[str, Any]:
     return {**data, "n_envs": task.n_envs}
 
 
-def code_of(side: str) -> str:
+def code_of(task: Task, side: str) -> str:
     """What has to be the same for a training not to be made again."""
     if side == OURS:
-        return name_of(REPOSITORY / "rl_impls")
+        parts = OF_TABLES if task.is_table else OF_AGENTS
+        return name_of(REPOSITORY / "rl_impls", parts)
     libraries = versions(LIBRARIES.get(side, THEIR_LIBRARIES))
     return " ".join(f"{name} {version}" for name, version in libraries.items())
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterable, Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 from tests.evidence.learning.played import Played
@@ -28,19 +29,38 @@ def run(
 ) -> None:
     """What is not recorded yet of this code on this machine; one may be ended and begun again.
 
-    Seed by seed: whoever stops early has seen every task. `only` are parts of the names of tasks.
+    Seed by seed: whoever stops early has seen every task. `only` are names of tasks, or parts of
+    some: 'dqn Acrobot-v1' is one, and 'Acrobot' in several.
     """
+    left_out: dict[str, str] = {}
     end = None if minutes is None else time.monotonic() + 60 * minutes
     for task, side, seed in open_trainings(read(path)):
-        if (only and not any(part in task.name for part in only)) or seed >= n_seeds:
+        if (only and not is_meant(task, only)) or seed >= n_seeds:
             continue
         if sides and side not in sides:
+            continue
+        if sentence := lacking(task):
+            left_out[task.env] = sentence
             continue
         if end is not None and time.monotonic() >= end:
             break
         played = by_command(argv(task, side, seed))
         append(path, made(task, side, seed, played))
         print(f"{task.name}, {side}, seed {seed}: {played}", flush=True)
+    for env, sentence in left_out.items():
+        print(f"{env} was left out: {sentence}")
+
+
+def lacking(task: Task) -> str | None:
+    """Say what a task needs that is not installed, if anything."""
+    if task.needs is None or find_spec(task.needs) is not None:
+        return None
+    return f"it needs {task.needs}, which is not installed: make setup-extras installs it."
+
+
+def is_meant(task: Task, only: Iterable[str]) -> bool:
+    names = [task.name for task in TASKS]
+    return any(part == task.name if part in names else part in task.name for part in only)
 
 
 def open_trainings(records: Iterable[Record]) -> list[Training]:
@@ -50,13 +70,19 @@ def open_trainings(records: Iterable[Record]) -> list[Training]:
         for r in records
         if r.machine == cpu_model()
     ]
-    codes = {side: code_of(side) for side in {side for task in TASKS for side in task.sides}}
+    some = {(task.is_table, side): task for task in TASKS for side in task.sides}
+    codes = {(is_table, side): code_of(task, side) for (is_table, side), task in some.items()}
+
+    def is_done(task: Task, side: str, seed: int) -> bool:
+        code = codes[task.is_table, side]
+        return (task.name, side, seed, task.steps, settings_of(task), code) in done
+
     return [
         (task, side, seed)
         for seed in SEEDS
         for task in TASKS
         for side in task.sides
-        if (task.name, side, seed, task.steps, settings_of(task), codes[side]) not in done
+        if not is_done(task, side, seed)
     ]
 
 

@@ -41,6 +41,15 @@ class Task:
     def name(self) -> str:
         return " ".join(part for part in (self.agent, self.env, self.note) if part)
 
+    @property
+    def is_table(self) -> bool:
+        return self.settings is None
+
+    @property
+    def needs(self) -> str | None:
+        """The module of an extra that its environment needs, which not everybody has."""
+        return "Box2D" if self.env.startswith("LunarLander") else None
+
 
 def table(env: str, steps: int, floor: float, goal: float, learner: str = "compiled") -> Task:
     return Task(learner, env, steps, floor, goal, sides=(OURS, TEXTBOOK))

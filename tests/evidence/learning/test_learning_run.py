@@ -15,7 +15,7 @@ from tests.evidence.learning import tasks as known
 from tests.evidence.learning.__main__ import main
 from tests.evidence.learning.code import name_of
 from tests.evidence.learning.played import Played
-from tests.evidence.learning.records import append, from_line, made, read
+from tests.evidence.learning.records import append, code_of, from_line, made, read
 from tests.evidence.learning.table import render
 from tests.evidence.learning.tasks import OURS, SB3, SEEDS, TASKS, TEXTBOOK, task_named
 from tests.evidence.learning.textbook import learned, mean_return
@@ -59,6 +59,27 @@ def test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice(quick, tm
     assert "| 0.50 [0.50, 0.50] | level |" in said
 
 
+def test_a_whole_name_is_that_task_alone_and_a_part_all_that_have_it():
+    def meant(part):
+        return [task.name for task in TASKS if learning.is_meant(task, [part])]
+
+    assert meant("dqn Acrobot-v1") == ["dqn Acrobot-v1"]
+    assert meant("dqn Acrobot") == ["dqn Acrobot-v1", "qr-dqn Acrobot-v1"]
+
+
+def test_a_task_whose_extra_is_missing_is_left_out_with_a_sentence(
+    quick, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.setattr(learning, "find_spec", lambda name: None)
+    words = ["run", "--out", str(tmp_path / "deep.jsonl"), "--seeds", "1", "--only"]
+    main([*words, "ppo LunarLander-v3"])
+    assert quick == []
+    said = "LunarLander-v3 was left out: it needs Box2D, which is not installed: make setup-extras"
+    assert said in capsys.readouterr().out
+    main([*words, "ppo CartPole-v1"])
+    assert len(quick) == 2
+
+
 def test_other_code_and_settings_are_trained_anew_and_the_peer_only_with_other_versions(quick):
     sides = [(task, side) for task in TASKS for side in task.sides]
     records = [recorded(task, side, seed, 0.0) for task, side in sides for seed in SEEDS]
@@ -70,6 +91,16 @@ def test_other_code_and_settings_are_trained_anew_and_the_peer_only_with_other_v
     assert len(left) == len(changed)
     assert len(learning.open_trainings([replace(r, settings={}) for r in records])) == len(records)
     assert len(learning.open_trainings([replace(r, machine="") for r in records])) == len(records)
+
+
+def test_agents_are_not_trained_again_for_what_changes_in_tables(monkeypatch):
+    monkeypatch.setattr(
+        "tests.evidence.learning.records.name_of", lambda package, parts: " ".join(parts)
+    )
+    of_agent, of_table = (code_of(task, OURS).split() for task in (task_named(ACROBOT), TASKS[0]))
+    assert {"envs", "schedules.py"} < set(of_agent) & set(of_table)
+    assert {"agents", "nets", "replay"} == set(of_agent) - set(of_table)
+    assert {"api.py", "tabular"} == set(of_table) - set(of_agent)
 
 
 def test_what_is_only_said_of_the_code_is_no_other_code(tmp_path):

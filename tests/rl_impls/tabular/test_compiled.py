@@ -112,13 +112,14 @@ def test_a_table_that_was_replaced_between_two_calls_is_followed_at_once():
 
 @pytest.mark.parametrize("name", ["FrozenLake-v1", "Taxi-v3", "CliffWalking-v1", "Blackjack-v1"])
 @pytest.mark.parametrize("n_steps", [1500, 3])
-def test_it_plays_the_games_of_lists_in_environments_that_gymnasium_steps(name, n_steps):
+@pytest.mark.parametrize("settings", [Settings(), Settings.for_training(1800)])
+def test_it_plays_the_games_of_lists_in_environments_that_gymnasium_steps(name, n_steps, settings):
     if name == "Taxi-v3":
         name = "Taxi-v4" if "Taxi-v4" in gymnasium.registry else name
     learned = []
     for learner_name in ("compiled", "list"):
         env = make_tabular(name, seed=5)
-        learner = LEARNERS[learner_name](env.n_states, env.n_actions)
+        learner = LEARNERS[learner_name](env.n_states, env.n_actions, settings=settings)
         learner.chance.seed(7)
         visits = np.zeros((env.n_states, env.n_actions), np.uint32)
         trainings = [learner.train(env, n, visits=visits) for n in (n_steps, 0, 300)]
