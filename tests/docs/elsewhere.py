@@ -190,10 +190,6 @@ TESTED: Mapping[str, str] = {
     "python -m tests.evidence.figures.presets 5 100000 apart": COMPARED_PRESETS,
     "python -m tests.evidence.figures.presets 15": COMPARED_PRESETS,
     "make learn": "tests/learns/test_agents_learn.py::test_ppo_learns",
-    "python -m tests.evidence.learning run --out docs/learning/newer.jsonl --only td3": (
-        "tests/evidence/learning/test_learning_run.py::"
-        "test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice"
-    ),
     "python -m tests.evidence.learning run --out docs/learning/deep.jsonl": "tests/evidence/"
     "learning/test_learning_run.py::"
     "test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice",
