@@ -11,7 +11,11 @@ from pytest_rlperf.worker.calls import Calls, Rounds
 
 
 def test_a_peak_is_exact():
-    values = [probe.traced_pass(lambda: bytes(10**6), 3)[0].values["traced_peak"] for _ in range(3)]
+    def peak() -> float:
+        return probe.traced_pass(lambda: bytes(10**6), 3)[0].values["traced_peak"]
+
+    peak()  # the first in a process takes 8 bytes more on Python 3.13
+    values = [peak() for _ in range(3)]
     assert values[0] == pytest.approx(10**6, rel=0.01)
     assert len(set(values)) == 1
 
