@@ -193,6 +193,8 @@ TESTED: Mapping[str, str] = {
     "python -m tests.evidence.learning run --out docs/learning/deep.jsonl": "tests/evidence/"
     "learning/test_learning_run.py::"
     "test_both_sides_of_a_task_are_trained_on_ten_seeds_and_never_twice",
+    "python -m tests.evidence.learning same": "tests/evidence/learning/test_same_updates.py::"
+    "test_equal_weights_batches_and_noise_become_equal_networks",
     "make peers": "tests/evidence/peers/test_peers_sides.py::test_our_side_runs",
     "python -m tests.evidence.figures.memory": "tests/rl_impls/tabular/test_memory.py::"
     "test_training_takes_at_most_ten_megabytes_more_than_its_control",
