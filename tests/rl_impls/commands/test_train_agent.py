@@ -193,7 +193,7 @@ def test_a_training_that_is_resumed_ends_as_if_it_had_never_stopped(tmp_path):
     [
         ([CARTPOLE, "--agent", "ddqn"], "there is no agent 'ddqn': choose list, "),
         ([CARTPOLE, "--agent", "sac"], "SAC chooses continuous actions, and these"),
-        ([PENDULUM, "--agent", "ppo"], "PPO chooses among numbered actions, and these"),
+        ([PENDULUM, "--agent", "dqn"], "DQN chooses among numbered actions, and these"),
         (["TicTacToe-v0", "--agent", "dqn"], "a batch cannot hold observations from Discrete"),
         (["CartPole", "--agent", "dqn"], "did you mean CartPole-v"),
         ([CARTPOLE, "--agent", "dqn", "--runtime", "parallel"], "dqn trains with --runtime serial"),
